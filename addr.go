@@ -1,0 +1,311 @@
+package gosimnet
+
+import (
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// SimNetAddr is the address of one end of a message circuit: an opaque name.
+type SimNetAddr struct {
+	network, addr string
+}
+
+// Network is "simnet" or "gosimnet".
+func (a *SimNetAddr) Network() string { return a.network }
+
+// String is the name of the endpoint.
+func (a *SimNetAddr) String() string { return a.addr }
+
+// transport says which of the simulated transports a network's name means.
+type transport uint8
+
+const (
+	transportNone transport = iota
+	transportTCP
+	transportUDP
+	transportCircuit
+)
+
+// family restricts the addresses that a network's name allows.
+type family uint8
+
+const (
+	anyFamily family = iota
+	onlyV4
+	onlyV6
+)
+
+// parseNetwork understands package net's names, and those of message circuits.
+func parseNetwork(network string) (transport, family, error) {
+	switch network {
+	case "tcp":
+		return transportTCP, anyFamily, nil
+	case "tcp4":
+		return transportTCP, onlyV4, nil
+	case "tcp6":
+		return transportTCP, onlyV6, nil
+	case "udp":
+		return transportUDP, anyFamily, nil
+	case "udp4":
+		return transportUDP, onlyV4, nil
+	case "udp6":
+		return transportUDP, onlyV6, nil
+	case "simnet", "gosimnet":
+		return transportCircuit, anyFamily, nil
+	}
+	return transportNone, anyFamily, net.UnknownNetworkError(network)
+}
+
+// allows reports whether an address belongs to the family.
+func (f family) allows(a netip.Addr) bool {
+	return f == anyFamily || (f == onlyV4) == a.Is4()
+}
+
+// services are the port names that addresses may use. Package net's table may be read by a goroutine outside of
+// the bubble, so it is not asked.
+func servicePort(name string) (uint16, bool) {
+	switch strings.ToLower(name) {
+	case "ftp":
+		return 21, true
+	case "ssh":
+		return 22, true
+	case "telnet":
+		return 23, true
+	case "smtp":
+		return 25, true
+	case "domain":
+		return 53, true
+	case "http":
+		return 80, true
+	case "pop3":
+		return 110, true
+	case "ntp":
+		return 123, true
+	case "imap2", "imap":
+		return 143, true
+	case "snmp":
+		return 161, true
+	case "ldap":
+		return 389, true
+	case "https":
+		return 443, true
+	case "submission":
+		return 587, true
+	case "ldaps":
+		return 636, true
+	case "domain-s":
+		return 853, true
+	case "imaps":
+		return 993, true
+	case "pop3s":
+		return 995, true
+	case "mysql":
+		return 3306, true
+	case "postgresql":
+		return 5432, true
+	case "xmpp-client":
+		return 5222, true
+	}
+	return 0, false
+}
+
+// parsePort understands a number or a service's name; an empty port is 0.
+func parsePort(network, port string) (uint16, error) {
+	if port == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(port)
+	if err == nil {
+		if n < 0 || n > 65535 {
+			return 0, &net.AddrError{Err: "invalid port", Addr: port}
+		}
+		return uint16(n), nil
+	}
+	if p, ok := servicePort(port); ok {
+		return p, nil
+	}
+	return 0, &net.DNSError{Err: "unknown port", Name: network + "/" + port, IsNotFound: true}
+}
+
+// target is what an address means to a host: candidates in order of preference.
+type target struct {
+	addrs []netip.Addr
+	port  uint16
+	any   bool // no host was given: the host itself, or, to a listener, all its addresses
+}
+
+// resolve finds the addresses of a "host:port" as h sees it. Errors are those that package net has.
+func (h *Host) resolve(network, address string, f family) (target, error) {
+	name, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return target{}, err
+	}
+	var t target
+	if t.port, err = parsePort(network, port); err != nil {
+		return target{}, err
+	}
+	if name == "" {
+		t.any = true
+		return t, nil
+	}
+	all, err := h.lookup(name)
+	if err != nil {
+		return target{}, err
+	}
+	for _, a := range all {
+		if f.allows(a) {
+			t.addrs = append(t.addrs, a)
+		}
+	}
+	if len(t.addrs) == 0 {
+		return target{}, &net.AddrError{Err: "no suitable address", Addr: name}
+	}
+	return t, nil
+}
+
+// lookup finds the addresses of a name or address.
+func (h *Host) lookup(name string) ([]netip.Addr, error) {
+	if a, err := netip.ParseAddr(name); err == nil {
+		return []netip.Addr{a.Unmap().WithZone("")}, nil
+	}
+	if strings.EqualFold(name, "localhost") {
+		return []netip.Addr{v4Loopback, netip.IPv6Loopback()}, nil
+	}
+	if o := h.net.hosts[name]; o != nil {
+		return o.addrs, nil
+	}
+	if o := h.net.hosts[strings.TrimSuffix(name, ".")]; o != nil {
+		return o.addrs, nil
+	}
+	return nil, &net.DNSError{Err: errNoAddress.Error(), Name: name, IsNotFound: true}
+}
+
+var v4Loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
+// owner is the host that an address belongs to as h sees it: itself for loopback and unspecified
+// ones, nil for an address that nobody has.
+func (h *Host) owner(a netip.Addr) *Host {
+	if a.IsLoopback() || a.IsUnspecified() {
+		return h
+	}
+	return h.net.byAddr[a]
+}
+
+// sourceFor is the address that h sends from to a destination.
+func (h *Host) sourceFor(dst netip.Addr) netip.Addr {
+	if h.owner(dst) == h {
+		return dst
+	}
+	if dst.Is4() {
+		return h.v4()
+	}
+	return h.v6()
+}
+
+// tcpAddr makes a *net.TCPAddr with the short form of IPv4 addresses, as the kernel's are.
+func tcpAddr(a netip.AddrPort) *net.TCPAddr {
+	return &net.TCPAddr{IP: a.Addr().AsSlice(), Port: int(a.Port())}
+}
+
+const (
+	firstEphemeral = 49152 // RFC 6335, section 6
+	ephemeralPorts = 65536 - firstEphemeral
+	timeWait       = 60e9 // nanoseconds: Linux's TCP_TIMEWAIT_LEN
+)
+
+// ports is a host's use of local ports by streams and circuits.
+type ports struct {
+	cursor  uint16
+	inUse   map[uint16]int   // connections by local port, those of listeners excluded
+	waiting map[uint16]int64 // until when a closed connection's port is in TIME_WAIT
+	dialed  map[dialKey]uint64
+}
+
+// dialKey counts the dials from one host to one port of another.
+type dialKey struct {
+	to   *Host
+	port uint16
+}
+
+// ephemeral takes the next free port that nobody listens on, preferring those not in TIME_WAIT; 0 if all are in use.
+func (h *Host) ephemeral() uint16 {
+	for _, reuse := range [...]bool{false, true} {
+		for range ephemeralPorts {
+			p := firstEphemeral + h.ports.cursor%ephemeralPorts
+			h.ports.cursor++
+			if h.ports.inUse[p] == 0 && !h.listensOn(p) && (reuse || h.ports.waiting[p] <= h.net.t) {
+				return p
+			}
+		}
+	}
+	return 0
+}
+
+// take counts one more connection on a local port.
+func (h *Host) take(port uint16) {
+	if h.ports.inUse == nil {
+		h.ports.inUse = make(map[uint16]int)
+	}
+	h.ports.inUse[port]++
+}
+
+// giveBack counts one less; the port then waits, if the connection ended in TIME_WAIT.
+func (h *Host) giveBack(port uint16, wait bool) {
+	if h.ports.inUse[port]--; h.ports.inUse[port] <= 0 {
+		delete(h.ports.inUse, port)
+	}
+	if wait {
+		if h.ports.waiting == nil {
+			h.ports.waiting = make(map[uint16]int64)
+		}
+		h.ports.waiting[port] = h.net.t + timeWait
+	}
+}
+
+// bindable reports whether a dial may bind an explicit local port.
+func (h *Host) bindable(port uint16) bool {
+	return h.ports.inUse[port] == 0 && h.ports.waiting[port] <= h.net.t && !h.listensOn(port)
+}
+
+func (h *Host) listensOn(port uint16) bool {
+	for _, l := range h.listeners {
+		if l.at.Port() == port {
+			return true
+		}
+	}
+	return false
+}
+
+// endpoint is a named end of message circuits, and what a fault call may name.
+type endpoint struct {
+	host     *Host
+	port     uint16 // 0: the host as a whole
+	listener *Listener
+}
+
+// place finds what a fault call names: a host, a named endpoint, or "host:port".
+func (s *Simnet) place(name string) (endpoint, error) {
+	if name == "" {
+		return endpoint{}, errEmptyName
+	}
+	if h := s.hosts[name]; h != nil {
+		return endpoint{host: h}, nil
+	}
+	if e := s.endpoints[name]; e != nil {
+		return *e, nil
+	}
+	if host, port, err := net.SplitHostPort(name); err == nil {
+		n, err := strconv.ParseUint(port, 10, 16)
+		h := s.hosts[host]
+		if a, bad := netip.ParseAddr(host); bad == nil {
+			h = s.byAddr[a.Unmap()]
+		}
+		if err == nil && n > 0 && h != nil {
+			return endpoint{host: h, port: uint16(n)}, nil
+		}
+	}
+	_, err := s.mustHost(name)
+	return endpoint{}, err
+}

@@ -1,0 +1,351 @@
+package gosimnet
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// UserMaxPayload is the largest message of a message circuit, in bytes.
+const UserMaxPayload = 1_200_000
+
+// Circuit is one end of a message circuit ("simnet", "gosimnet"): a net.Conn over which one Write is one message, and one Read returns one
+// message, or as much of it as fits, and the rest of it next. A message may be lost, and leaves a hole then: nothing is sent again, unless a
+// repair asks for it with deliverDroppedSends. Opening and closing are those of a stream: see Conn. All
+// methods may be called by several goroutines at once.
+type Circuit struct {
+	conn  *Conn
+	inbox []*packet
+	taken int // bytes of the first message that have been read
+	held  int // bytes in the inbox and under way to it
+}
+
+// dialCircuit dials a named endpoint.
+func (h *Host) dialCircuit(ctx context.Context, d *Dialer, network, address string) (net.Conn, error) {
+	s := h.net
+	there := &SimNetAddr{network, address}
+	fail := func(err error) (net.Conn, error) { return nil, opError("dial", network, nil, there, err) }
+	e, err := s.circuitEndpoint(address)
+	if err != nil {
+		return fail(err)
+	}
+	here := h.freeName()
+	if a, ok := d.LocalAddr.(*SimNetAddr); ok && a != nil {
+		here = a.addr
+		if s.endpoints[here] != nil {
+			return fail(sysErr("bind", syscall.EADDRINUSE))
+		}
+	}
+	op := &dial{net: s, host: h, network: network, circuit: true}
+	op.dst = netip.AddrPortFrom(e.host.anyAddr(), e.port)
+	op.local = netip.AddrPortFrom(h.anyAddr(), 0)
+	op.here, op.there = &SimNetAddr{network, here}, there
+	s.claim(here, &endpoint{host: h})
+	if err := op.run(ctx, d); err != nil {
+		delete(s.endpoints, here)
+		return fail(err)
+	}
+	return op.conn.circuit, nil
+}
+
+// circuitEndpoint finds the endpoint that a dial goes to. A host on which nobody listens by its name refuses, as a closed port does.
+func (s *Simnet) circuitEndpoint(name string) (endpoint, error) {
+	if e := s.endpoints[name]; e != nil && e.listener != nil {
+		return *e, nil
+	}
+	if h := s.hosts[name]; h != nil {
+		return endpoint{host: h, port: 1}, nil
+	}
+	return endpoint{}, &net.DNSError{Err: errNoAddress.Error(), Name: name, IsNotFound: true}
+}
+
+// anyAddr is an address of the host, for the records.
+func (h *Host) anyAddr() netip.Addr {
+	return h.addrs[0]
+}
+
+// freeName is the host's name, or, while that is in use, one made of it and a number.
+func (h *Host) freeName() string {
+	name := h.name
+	for n := 2; h.net.endpoints[name] != nil; n++ {
+		name = h.name + "/" + strconv.Itoa(n)
+	}
+	return name
+}
+
+// claim takes an endpoint's name.
+func (s *Simnet) claim(name string, e *endpoint) {
+	if s.endpoints == nil {
+		s.endpoints = make(map[string]*endpoint)
+	}
+	s.endpoints[name] = e
+}
+
+// bindName gives a listener its endpoint.
+func (l *Listener) bindName(address string) error {
+	if address == "" {
+		address = l.host.name
+	}
+	l.name, l.addr = address, &SimNetAddr{l.network, address}
+	s := l.net
+	if o := s.hosts[address]; s.endpoints[address] != nil || o != nil && o != l.host {
+		l.name = ""
+		return sysErr("bind", syscall.EADDRINUSE)
+	}
+	port := l.host.ephemeral()
+	if port == 0 {
+		return sysErr("bind", syscall.EADDRINUSE)
+	}
+	l.at = netip.AddrPortFrom(l.host.anyAddr(), port)
+	s.claim(address, &endpoint{host: l.host, port: port, listener: l})
+	return nil
+}
+
+// circuitListener finds who listens at an endpoint.
+func (h *Host) circuitListener(port uint16) *Listener {
+	for _, l := range h.listeners {
+		if l.name != "" && l.at.Port() == port {
+			return l
+		}
+	}
+	return nil
+}
+
+// newCircuits makes both ends of a stream ends of a circuit.
+func newCircuits(client *Conn) {
+	for _, c := range []*Conn{client, client.peer} {
+		c.circuit = &Circuit{conn: c}
+	}
+}
+
+// named gives an end of the circuit its addresses, and the client's name its port.
+func (c *Circuit) named(op *dial) {
+	k := c.conn
+	if !k.dialed {
+		k.local, k.remote = &SimNetAddr{k.network, op.there.addr}, &SimNetAddr{k.network, op.here.addr}
+		return
+	}
+	k.local, k.remote = op.here, op.there
+	if e := k.net.endpoints[op.here.addr]; e != nil {
+		e.port = k.port
+	}
+}
+
+// release gives the client's name back.
+func (c *Circuit) release() {
+	if a, ok := c.conn.local.(*SimNetAddr); ok && c.conn.dialed {
+		delete(c.conn.net.endpoints, a.addr)
+	}
+}
+
+// LocalAddr is a *SimNetAddr.
+func (c *Circuit) LocalAddr() net.Addr { return c.conn.local }
+
+// RemoteAddr is a *SimNetAddr.
+func (c *Circuit) RemoteAddr() net.Addr { return c.conn.remote }
+
+// Read waits for the next message and copies as much of it as fits into b; what does not fit is left for the next Read. After the peer has closed
+// and its messages are read it is io.EOF. Deadlines and errors are those of Conn.Read. An empty b returns 0 at once.
+func (c *Circuit) Read(b []byte) (int, error) {
+	if err := c.conn.enter(); err != nil {
+		return 0, c.conn.opErr("read", err)
+	}
+	n, err := c.read(b)
+	c.conn.net.leave()
+	if err != nil && err != io.EOF {
+		err = c.conn.opErr("read", err)
+	}
+	return n, err
+}
+
+func (c *Circuit) read(b []byte) (int, error) {
+	k := c.conn
+	for {
+		switch {
+		case k.gone() != nil:
+			return 0, k.gone()
+		case len(b) == 0:
+			return 0, nil
+		case k.readBy.expired():
+			return 0, os.ErrDeadlineExceeded
+		case len(c.inbox) > 0:
+			return c.take(b), nil
+		case k.failure != nil:
+			return 0, k.report("read")
+		case k.in.finArrived || k.reset:
+			return 0, io.EOF
+		}
+		k.readBy.await("read")
+	}
+}
+
+// take copies from the first message.
+func (c *Circuit) take(b []byte) int {
+	s := c.conn.net
+	p := c.inbox[0]
+	n := copy(b, p.payload[c.taken:])
+	c.taken += n
+	if c.taken == len(p.payload) {
+		c.inbox = slices.Delete(c.inbox, 0, 1)
+		c.taken = 0
+		c.unload(p)
+		s.release(p)
+	}
+	if len(c.inbox) > 0 || c.conn.in.finArrived {
+		s.wakeFirst(c.conn.in.readers)
+	}
+	return n
+}
+
+// unload makes room for as much as p took.
+func (c *Circuit) unload(p *packet) {
+	c.held -= len(p.payload)
+	if c.conn.in.blocked {
+		c.conn.net.wakeFirst(c.conn.in.room)
+	}
+}
+
+// Write sends b as one message, of at most UserMaxPayload bytes (EMSGSIZE); it waits while the circuit holds as much as both buffers of a stream. An empty message
+// is not sent. Deadlines and errors are those of Conn.Write.
+func (c *Circuit) Write(b []byte) (int, error) {
+	if err := c.conn.enter(); err != nil {
+		return 0, c.conn.opErr("write", err)
+	}
+	err := c.write(b)
+	c.conn.net.leave()
+	if err != nil {
+		return 0, c.conn.opErr("write", err)
+	}
+	return len(b), nil
+}
+
+func (c *Circuit) write(b []byte) error {
+	k := c.conn
+	if len(b) > UserMaxPayload {
+		return sysErr("write", syscall.EMSGSIZE)
+	}
+	there := k.peer.circuit
+	for {
+		if err := k.writable(); err != nil {
+			return err
+		}
+		if there.held == 0 || there.held+len(b) <= k.sendBuffer()+k.receiveBuffer() {
+			break
+		}
+		k.out.blocked = true
+		k.writeBy.await("write")
+		k.out.blocked = len(k.out.room) > 0
+	}
+	if len(b) == 0 {
+		return nil
+	}
+	p := k.net.newPacket(&k.out.flow, kindMessage)
+	p.circuit, p.size, p.payload = there, len(b), slices.Clone(b)
+	there.held += len(b)
+	k.net.send(p)
+	return nil
+}
+
+// arrive is the arrival of a message.
+func (c *Circuit) arrive(p *packet, now int64) {
+	k := c.conn
+	switch {
+	case k.forgotten || k.reset || k.closed:
+		k.net.sendReset(&k.out.flow, k.peer)
+		c.unload(p)
+		k.net.release(p)
+		return
+	case !k.up:
+		k.confirm(now)
+	}
+	k.heard = now
+	c.inbox = append(c.inbox, p)
+	k.net.wakeFirst(k.in.readers)
+}
+
+// lost keeps a message that the network cards or isolation swallowed, so that a repair can deliver it, and forgets any other.
+func (c *Circuit) lost(p *packet, cause string, now int64) {
+	s := c.conn.net
+	switch cause {
+	case CauseDropSend, CauseIsolated:
+		p.flow.from.retain(&p.flow.from.withheld, p, now)
+	case CauseDeafRead:
+		p.flow.to.retain(&p.flow.to.deafened, p, now)
+	default:
+		c.unload(p)
+		s.release(p)
+		return
+	}
+}
+
+// retain keeps a lost message in a queue of the host, and forgets the oldest of too many.
+func (h *Host) retain(q **MopQueue, p *packet, now int64) {
+	s := h.net
+	if *q == nil {
+		*q = newMopQueue()
+	}
+	c := p.circuit
+	c.unload(p)
+	if s.cfg.Retention < 0 {
+		h.forgotten++
+		s.release(p)
+		return
+	}
+	m := mopOf(p, now)
+	m.Due = m.Issued
+	(*q).add(&m)
+	if (*q).Len() > s.cfg.Retention {
+		s.release((*q).popFirst().packet)
+		h.forgotten++
+	}
+}
+
+// deliverLate delivers what a queue has kept and the relaxed faults would let through, in the order sent.
+func (s *Simnet) deliverLate(q *MopQueue, released func(p *packet) bool) {
+	if q == nil {
+		return
+	}
+	var ms []*Mop
+	for m := range q.All() {
+		if released(m.packet) {
+			ms = append(ms, &m)
+		}
+	}
+	for _, m := range ms {
+		q.tree.DeleteWithKey(m)
+		p := m.packet
+		p.circuit.held += len(p.payload)
+		s.tracePacket(EventDeliver, p, s.t, CauseLate)
+		p.circuit.arrive(p, s.t)
+	}
+}
+
+// Close ends the circuit, after the messages that were written: see Conn.Close.
+func (c *Circuit) Close() error {
+	k := c.conn
+	if err := k.enter(); err != nil {
+		return k.opErr("close", err)
+	}
+	for _, p := range c.inbox {
+		c.unload(p)
+	}
+	c.inbox = nil
+	c.release()
+	k.net.leave()
+	return k.Close()
+}
+
+// SetDeadline sets both deadlines, as Conn's does.
+func (c *Circuit) SetDeadline(t time.Time) error { return c.conn.SetDeadline(t) }
+
+// SetReadDeadline bounds the waiting of Reads.
+func (c *Circuit) SetReadDeadline(t time.Time) error { return c.conn.SetReadDeadline(t) }
+
+// SetWriteDeadline bounds the waiting of Writes.
+func (c *Circuit) SetWriteDeadline(t time.Time) error { return c.conn.SetWriteDeadline(t) }

@@ -1,0 +1,555 @@
+package gosimnet
+
+import (
+	"io"
+	"net"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// Conn is one end of a stream ("tcp", "tcp4", "tcp6"): a net.Conn that behaves as *net.TCPConn does on Linux, see the package documentation.
+// All methods may be called by several goroutines at once; concurrent Writes do not interleave. Errors are *net.OpError,
+// but for io.EOF, with the identities that package net has.
+//
+// It has no SyscallConn: there is no file descriptor, and code that finds the method expects one.
+type Conn struct {
+	net     *Simnet
+	host    *Host
+	peer    *Conn
+	network string
+	local   net.Addr
+	remote  net.Addr
+	port    uint16 // local
+	dialed  bool   // this end dialled
+	place   int    // in the host's list, or -1
+	ownPort bool   // the port is to be given back
+	out, in *half
+
+	up        bool  // the handshake is over at this end
+	closed    bool  // by Close
+	forgotten bool  // its host lost power: nobody knows of this connection
+	reset     bool  // by an RST, a time-out, or Close with RST
+	failure   error // to be reported once
+	readShut  bool
+	linger    int // seconds; -1: not set
+	listener  *Listener
+	dialling  *dial // that made it
+	synAnswer event // the SYN/ACK is to be repeated
+	answered  int64 // when it was sent last
+	answers   int   // how often it was repeated
+	circuit   *Circuit
+
+	readBy, writeBy deadline
+	closers         waitlist
+	lingering       bool // Close waits for the last acknowledgement
+	keepAlive       keepAlive
+	heard           int64 // when the last sign of life of the peer came
+
+	sendSize, receiveSize int // buffers, 0: the network's
+}
+
+// stream is both ends of a connection and its two directions, allocated together.
+type stream struct {
+	client, server Conn
+	up, down       half
+}
+
+// newStream makes the client's end and both directions; the server's end comes to life when the SYN arrives.
+func (s *Simnet) newStream() *stream {
+	st := &stream{}
+	st.client = Conn{net: s, peer: &st.server, out: &st.up, in: &st.down, linger: -1, place: -1, dialed: true}
+	st.server = Conn{net: s, peer: &st.client, out: &st.down, in: &st.up, linger: -1, place: -1}
+	for _, c := range []*Conn{&st.client, &st.server} {
+		c.readBy.init(s, nil, &c.in.readers, 0, 1)
+		c.writeBy.init(s, nil, &c.out.room, 0, 2)
+	}
+	return st
+}
+
+func (c *Conn) sendBuffer() int    { return orDefault(c.sendSize, c.net.cfg.SendBuffer) }
+func (c *Conn) receiveBuffer() int { return orDefault(c.receiveSize, c.net.cfg.ReceiveBuffer) }
+
+func orDefault(v, def int) int {
+	if v == 0 {
+		return def
+	}
+	return v
+}
+
+// opErr makes the error of a call.
+func (c *Conn) opErr(op string, err error) error {
+	return opError(op, c.network, c.local, c.remote, err)
+}
+
+// setErr is the error of a call that changes a setting: package net names only the local address there.
+func (c *Conn) setErr(err error) error { return opError("set", c.network, nil, c.local, err) }
+
+// enter locks the network for a call on an open connection.
+func (c *Conn) enter() error {
+	if err := c.net.enter(); err != nil {
+		return err
+	}
+	if c.closed {
+		c.net.leave()
+		return net.ErrClosed
+	}
+	return nil
+}
+
+// gone is why the connection is of no use to this end any more.
+func (c *Conn) gone() error {
+	if c.closed || c.net.closed || c.forgotten {
+		return net.ErrClosed
+	}
+	return nil
+}
+
+// LocalAddr is a *net.TCPAddr; it stays valid after Close.
+func (c *Conn) LocalAddr() net.Addr { return c.local }
+
+// RemoteAddr is a *net.TCPAddr; it stays valid after Close.
+func (c *Conn) RemoteAddr() net.Addr { return c.remote }
+
+// Read takes what has arrived, at least one byte, waiting for it until the deadline. It returns io.EOF, bare, after the peer's last byte, and
+// ECONNRESET or ETIMEDOUT once if the connection ended otherwise. Data that has arrived comes first, an expired
+// deadline before everything but Close. An empty b returns 0 at once.
+func (c *Conn) Read(b []byte) (int, error) {
+	if err := c.enter(); err != nil {
+		return 0, c.opErr("read", err)
+	}
+	n, err := c.read(b)
+	c.net.leave()
+	if err != nil && err != io.EOF {
+		err = c.opErr("read", err)
+	}
+	return n, err
+}
+
+func (c *Conn) read(b []byte) (int, error) {
+	for {
+		switch {
+		case c.gone() != nil:
+			return 0, c.gone()
+		case len(b) == 0:
+			return 0, nil
+		case c.readBy.expired():
+			return 0, os.ErrDeadlineExceeded
+		case c.in.unread() > 0 && !c.in.reading:
+			return c.in.read(b), nil
+		case c.in.unread() > 0:
+		case c.failure != nil:
+			return 0, c.report("read")
+		case c.in.finArrived || c.readShut || c.reset:
+			return 0, io.EOF
+		}
+		c.readBy.await("read")
+	}
+}
+
+// report gives out the failure, once.
+func (c *Conn) report(call string) error {
+	err := c.failure
+	c.failure = nil
+	return sysErr(call, err.(syscall.Errno))
+}
+
+// read copies what has arrived into b. A large copy is made outside the lock, by one reader at a time.
+func (h *half) read(b []byte) int {
+	s := h.net
+	n := min(len(b), h.unread())
+	if s.cfg.ChopReads && n > 1 {
+		n = 1 + int(draw(s.seed, h.key, drawChop, h.taken)%uint64(n))
+	}
+	if n <= inlineBytes {
+		h.data.peek(b[:n])
+	} else {
+		h.reading = true
+		from := h.data
+		s.leave()
+		from.peek(b[:n])
+		s.reenter()
+		h.reading = false
+	}
+	h.taken += uint64(n)
+	h.data.skip(&s.buffers, n)
+	if h.discarded {
+		h.data.clear(&s.buffers)
+	}
+	if h.unread() > 0 || h.finArrived {
+		s.wakeFirst(h.readers)
+	}
+	h.opened(s.t)
+	return n
+}
+
+// Write puts b into the send buffer and returns when all of it is there; it waits for room until the deadline, and reports how much went in. What was
+// accepted is delivered unless the connection ends with an error. The first Write after the peer has closed succeeds; when its answer, an RST,
+// has come back, Writes return EPIPE. After CloseWrite they do so too. An empty b sends nothing, but returns the errors that other calls would.
+func (c *Conn) Write(b []byte) (int, error) {
+	if err := c.enter(); err != nil {
+		return 0, c.opErr("write", err)
+	}
+	n, err := c.write(b)
+	c.net.leave()
+	if err != nil {
+		err = c.opErr("write", err)
+	}
+	return n, err
+}
+
+func (c *Conn) write(b []byte) (n int, err error) {
+	h := c.out
+	for h.writing {
+		if c.gone() != nil {
+			return 0, c.gone()
+		}
+		c.net.await(&h.turns, "write")
+	}
+	h.writing = true
+	defer func() {
+		h.writing = false
+		c.net.wakeAll(h.turns[:min(1, len(h.turns))], true)
+	}()
+	for {
+		if err := c.writable(); err != nil {
+			return n, err
+		}
+		if n == len(b) {
+			return n, nil
+		}
+		h.settle(c.net.t)
+		if room := h.free(); room > 0 {
+			n += h.accept(b[n:min(len(b), n+room)])
+			continue
+		}
+		c.waitForRoom()
+	}
+}
+
+// writable is why nothing more can be written, or nil.
+func (c *Conn) writable() error {
+	switch {
+	case c.gone() != nil:
+		return c.gone()
+	case c.writeBy.expired():
+		return os.ErrDeadlineExceeded
+	case c.failure != nil:
+		return c.report("write")
+	case c.reset || c.out.finQueued:
+		return sysErr("write", syscall.EPIPE)
+	}
+	return nil
+}
+
+// waitForRoom waits for an acknowledgement, the deadline or the end.
+func (c *Conn) waitForRoom() {
+	h := c.out
+	h.blocked = true
+	h.attend()
+	c.writeBy.await("write")
+	h.blocked = false
+}
+
+// accept puts b, for which there is room, into the send buffer. A large copy is made outside the lock.
+func (h *half) accept(b []byte) int {
+	s := h.net
+	switch {
+	case h.discarded:
+	case len(b) <= inlineBytes:
+		h.data.write(&s.buffers, b)
+	default:
+		chain := s.buffers.chain(len(b))
+		s.leave()
+		chain.fill(b)
+		s.reenter()
+		if h.writer.closed || s.closed || h.dead || h.finQueued {
+			(&byteQueue{head: chain}).clear(&s.buffers)
+			return 0
+		}
+		if h.discarded {
+			(&byteQueue{head: chain}).clear(&s.buffers)
+		} else {
+			h.data.link(chain)
+		}
+	}
+	h.written += uint64(len(b))
+	h.transmit()
+	return len(b)
+}
+
+// ReadFrom implements io.ReaderFrom: it writes what it reads from r until r ends, and returns how much that was.
+func (c *Conn) ReadFrom(r io.Reader) (int64, error) {
+	return io.CopyBuffer(struct{ io.Writer }{c}, r, make([]byte, bulkChunk))
+}
+
+// WriteTo implements io.WriterTo: it reads until the end of the stream and writes to w.
+func (c *Conn) WriteTo(w io.Writer) (int64, error) {
+	return io.CopyBuffer(w, struct{ io.Reader }{c}, make([]byte, bulkChunk))
+}
+
+// Close ends the connection and returns at once, unless SetLinger made it wait. What was written is still delivered,
+// and then the end of the stream; but if data has arrived that was not read, or after SetLinger(0), the peer gets an RST, and what it has not received is lost.
+// Blocked calls return net.ErrClosed, and so does a second Close.
+func (c *Conn) Close() error {
+	if err := c.enter(); err != nil {
+		return c.opErr("close", err)
+	}
+	defer c.net.leave()
+	c.closed = true
+	c.net.note(&c.out.flow, EventClose, "")
+	c.wakeAll(true)
+	unread := c.in.unread() > 0
+	c.in.discard()
+	c.keepAlive.stop()
+	switch {
+	case c.reset || c.forgotten:
+		c.settled()
+	case unread || c.linger == 0:
+		c.abort()
+	default:
+		c.out.finQueued = true
+		c.out.transmit()
+		c.settled()
+		c.waitLinger()
+	}
+	return nil
+}
+
+// wakeAll wakes everybody who waits at this end.
+func (c *Conn) wakeAll(now bool) {
+	c.net.wakeAll(c.in.readers, now)
+	c.net.wakeAll(c.out.room, now)
+	c.net.wakeAll(c.out.turns, now)
+	c.net.wakeAll(c.closers, now)
+}
+
+// waitLinger waits, after SetLinger of some seconds, until everything has been acknowledged or they are over.
+func (c *Conn) waitLinger() {
+	if c.linger <= 0 {
+		return
+	}
+	until := deadline{at: c.net.t + int64(c.linger)*int64(time.Second)}
+	until.init(c.net, c.host, &c.closers, c.out.key, 3)
+	c.lingering = true
+	c.out.settle(c.net.t)
+	for !c.out.finAcked && !c.out.dead && !c.net.closed && !until.expired() {
+		c.out.attend()
+		until.await("close")
+		c.out.settle(c.net.t)
+	}
+	c.lingering = false
+}
+
+// abort ends the connection with an RST to the peer.
+func (c *Conn) abort() {
+	c.net.sendReset(&c.out.flow, c.peer)
+	c.reset = true
+	c.out.kill()
+	c.settled()
+}
+
+// sendReset sends an RST along a flow to a connection's end.
+func (s *Simnet) sendReset(f *flow, to *Conn) {
+	p := s.newPacket(f, kindRST)
+	p.conn = to
+	s.send(p)
+}
+
+// gotReset is the arrival of an RST. After the peer's clean close it is EPIPE to writers and nothing to readers.
+func (c *Conn) gotReset(now int64) {
+	if c.reset || c.forgotten {
+		return
+	}
+	c.net.trace.add(c.net, record{at: now, kind: EventReset, flow: &c.in.flow})
+	if c.in.finArrived {
+		c.end(nil)
+		return
+	}
+	c.end(syscall.ECONNRESET)
+}
+
+// fail ends the connection at this end, because nothing was heard of the peer.
+func (c *Conn) fail(errno syscall.Errno, now int64) {
+	c.net.trace.add(c.net, record{at: now, kind: EventTimeout, flow: &c.out.flow})
+	c.end(errno)
+}
+
+// end is the end of a connection by an RST or a time-out.
+func (c *Conn) end(failure error) {
+	c.reset = true
+	if !c.closed {
+		c.failure = failure
+	}
+	if !c.up {
+		c.listener.drop(c)
+	}
+	c.out.kill()
+	c.keepAlive.stop()
+	c.wakeAll(false)
+	c.settled()
+	c.peer.pathChanged(c.net.t)
+}
+
+// settled takes the connection off its host's books when nothing more can come of it there.
+func (c *Conn) settled() {
+	if c.place < 0 || !(c.reset || c.forgotten || c.closed && c.out.finArrived) {
+		return
+	}
+	h := c.host
+	last := h.conns[len(h.conns)-1]
+	h.conns[c.place], last.place = last, c.place
+	h.conns[len(h.conns)-1] = nil
+	h.conns = h.conns[:len(h.conns)-1]
+	c.place = -1
+	if c.ownPort {
+		h.giveBack(c.port, c.closed && !c.reset && !c.in.finArrived)
+	}
+}
+
+// enlist puts the connection on its host's books.
+func (c *Conn) enlist() {
+	c.place = len(c.host.conns)
+	c.host.conns = append(c.host.conns, c)
+	if c.ownPort {
+		c.host.take(c.port)
+	}
+}
+
+// deaf reports whether what arrives is answered with RST.
+func (c *Conn) deaf(k packetKind) bool {
+	return c.forgotten || c.reset || c.closed && k == kindData
+}
+
+// probed is the arrival of a keep-alive or window probe.
+func (c *Conn) probed(p *packet, now int64) {
+	if c.forgotten || c.reset {
+		c.net.sendReset(&c.out.flow, c.peer)
+		return
+	}
+	c.heard = now
+	c.in.acknowledge(p.event.n, now)
+}
+
+// pathChanged looks at the connection after a fault on its way, or after its peer's end.
+func (c *Conn) pathChanged(now int64) {
+	if c.reset || c.forgotten || !c.up {
+		return
+	}
+	c.out.pathChanged(now)
+	if !c.closed {
+		c.keepAlive.watch(now)
+	}
+}
+
+// forget is the end of the connection because its host loses power: without a word to the peer.
+func (c *Conn) forget(closing bool) {
+	if c.forgotten {
+		return
+	}
+	c.forgotten = true
+	c.out.kill()
+	c.keepAlive.stop()
+	c.net.agenda.remove(&c.synAnswer)
+	c.in.discard()
+	if c.circuit != nil {
+		c.circuit.release()
+	}
+	c.wakeAll(closing)
+	c.settled()
+	if !closing {
+		c.peer.pathChanged(c.net.t)
+	}
+}
+
+// CloseWrite sends the end of the stream after what was written; Read goes on. A second call does nothing. After both
+// directions have ended it is ENOTCONN.
+func (c *Conn) CloseWrite() error {
+	if err := c.enter(); err != nil {
+		return c.opErr("close", err)
+	}
+	defer c.net.leave()
+	switch {
+	case c.gone() != nil:
+		return c.opErr("close", c.gone())
+	case c.reset, c.out.finArrived && c.in.finArrived:
+		return c.opErr("close", sysErr("shutdown", syscall.ENOTCONN))
+	case c.out.finQueued:
+		return nil
+	}
+	c.net.note(&c.out.flow, EventClose, "write")
+	c.out.finQueued = true
+	c.out.transmit()
+	c.net.wakeAll(c.out.room, true)
+	return nil
+}
+
+// CloseRead makes Read return io.EOF when there is nothing to read. As on Linux it tells the peer nothing,
+// and what arrives later can still be read.
+func (c *Conn) CloseRead() error {
+	if err := c.enter(); err != nil {
+		return c.opErr("close", err)
+	}
+	defer c.net.leave()
+	if c.reset || c.out.finArrived && c.in.finArrived {
+		return c.opErr("close", sysErr("shutdown", syscall.ENOTCONN))
+	}
+	c.readShut = true
+	c.net.wakeAll(c.in.readers, true)
+	return nil
+}
+
+// set runs a call that changes a setting.
+func (c *Conn) set(f func()) error {
+	if err := c.enter(); err != nil {
+		return c.setErr(err)
+	}
+	defer c.net.leave()
+	if c.gone() != nil {
+		return c.setErr(c.gone())
+	}
+	f()
+	return nil
+}
+
+// SetDeadline sets both deadlines; the zero time is none, one in the past expires at once.
+func (c *Conn) SetDeadline(t time.Time) error {
+	return c.set(func() { c.readBy.set(t); c.writeBy.set(t) })
+}
+
+// SetReadDeadline bounds the waiting of Reads, those under way included. It stays expired until it is set anew.
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.set(func() { c.readBy.set(t) }) }
+
+// SetWriteDeadline bounds the waiting of Writes, those under way included. It stays expired until it is set anew.
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.set(func() { c.writeBy.set(t) }) }
+
+// SetLinger says what Close does with data that is not acknowledged: sec < 0, the default, delivers it in the background, 0 throws it away
+// and resets, sec > 0 waits for so many seconds at most.
+func (c *Conn) SetLinger(sec int) error { return c.set(func() { c.linger = max(-1, sec) }) }
+
+// SetNoDelay does nothing: a segment leaves as soon as it is written, and there is no Nagle's algorithm.
+func (c *Conn) SetNoDelay(bool) error { return c.set(func() {}) }
+
+// SetReadBuffer sets how much of the peer's data this end holds unread. What is under way is not refused.
+// It is an error unless bytes is positive.
+func (c *Conn) SetReadBuffer(bytes int) error { return c.setBuffer(&c.receiveSize, bytes) }
+
+// SetWriteBuffer sets how much written data this end holds unacknowledged. It is an error unless bytes is positive.
+func (c *Conn) SetWriteBuffer(bytes int) error { return c.setBuffer(&c.sendSize, bytes) }
+
+func (c *Conn) setBuffer(size *int, bytes int) error {
+	if bytes <= 0 || bytes > maxBuffer {
+		return c.setErr(sysErr("setsockopt", syscall.EINVAL))
+	}
+	return c.set(func() { *size = bytes })
+}
+
+// sortedConns lists a host's connections in canonical order.
+func (h *Host) sortedConns() []*Conn {
+	conns := slices.Clone(h.conns)
+	slices.SortFunc(conns, func(a, b *Conn) int {
+		return issued{host: a.out.to, key: a.out.key}.compare(issued{host: b.out.to, key: b.out.key})
+	})
+	return conns
+}

@@ -1,0 +1,511 @@
+package gosimnet
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"syscall"
+	"time"
+)
+
+var (
+	errNilContext = errors.New("gosimnet: nil context")
+	errNoHost     = errors.New("gosimnet: this Dialer is of no host; make one with Host.Dialer")
+)
+
+// Dialer dials from a host; its fields are net.Dialer's, with its meaning. Make one with Host.Dialer. It may be
+// used by several goroutines at once, unless its fields are being changed.
+type Dialer struct {
+	// Timeout bounds the whole dial; 0 is none. With none, and no deadline, the kernel gives up after 127 s.
+	Timeout time.Duration
+	// Deadline is the instant after which a dial fails; the zero time is none.
+	Deadline time.Time
+	// LocalAddr is where to dial from, a *net.TCPAddr for streams; nil is chosen. Its port may be 0.
+	LocalAddr net.Addr
+	// KeepAlive is the time between keep-alive probes; 0 is 15 s, negative none. It is ignored if KeepAliveConfig.Enable is set.
+	KeepAlive time.Duration
+	// KeepAliveConfig sets the probes in detail.
+	KeepAliveConfig net.KeepAliveConfig
+
+	host *Host
+}
+
+// Dialer returns a dialer of this host, without limits.
+func (h *Host) Dialer() *Dialer { return &Dialer{host: h} }
+
+// Dial connects to an address, as net.Dial does: see DialContext.
+func (h *Host) Dial(network, address string) (net.Conn, error) {
+	return h.Dialer().Dial(network, address)
+}
+
+// DialTimeout is Dial that takes so long at most; a timeout of 0 is none.
+func (h *Host) DialTimeout(network, address string, timeout time.Duration) (net.Conn, error) {
+	return (&Dialer{Timeout: timeout, host: h}).Dial(network, address)
+}
+
+// DialContext connects to an address. Networks are "tcp", "tcp4", "tcp6", for a *Conn, and "simnet" and "gosimnet", for a *Circuit. An
+// address is "host:port": a host's name, an IP address, "localhost" or "" for the host itself, and a number or a well-known service's name; for message circuits it is
+// the name of an endpoint. A name that stands for several addresses is dialled at the IPv4 one, unless only the other has a listener.
+//
+// A connection takes a round trip. Nobody listening is ECONNREFUSED after that. A peer that does not answer, because it is off, cut off, or
+// its backlog is full, is asked again after 1, 3, 7, 15, 31 and 63 s, and after 127 s it is ETIMEDOUT. The context bounds the dial only: once it is made, the connection lives on.
+// A cancelled dial leaves nothing behind.
+func (h *Host) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return h.Dialer().DialContext(ctx, network, address)
+}
+
+// Dial is DialContext with the background context.
+func (d *Dialer) Dial(network, address string) (net.Conn, error) {
+	return d.DialContext(context.Background(), network, address)
+}
+
+// DialContext connects to an address: see Host.DialContext.
+func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	fail := func(err error) (net.Conn, error) { return nil, opError("dial", network, nil, nil, err) }
+	switch {
+	case d.host == nil:
+		return fail(errNoHost)
+	case d.host.broken != nil:
+		return fail(d.host.broken)
+	case ctx == nil:
+		return fail(errNilContext)
+	}
+	t, f, err := parseNetwork(network)
+	if err != nil {
+		return fail(err)
+	}
+	h, s := d.host, d.host.net
+	if err := s.enter(); err != nil {
+		return fail(err)
+	}
+	defer s.leave()
+	if t == transportCircuit {
+		return h.dialCircuit(ctx, d, network, address)
+	}
+	if t == transportUDP {
+		return h.dialPacket(ctx, d, network, address, f)
+	}
+	dst, err := h.destination(network, address, f)
+	if err != nil {
+		return fail(err)
+	}
+	op := &dial{net: s, host: h, network: network, dst: dst}
+	if err := d.bind(op); err != nil {
+		return nil, opError("dial", network, op.source, tcpAddr(dst), err)
+	}
+	if err := op.run(ctx, d); err != nil {
+		return nil, opError("dial", network, op.source, tcpAddr(dst), err)
+	}
+	return op.conn, nil
+}
+
+// destination is the one address that a dial goes to.
+func (h *Host) destination(network, address string, f family) (netip.AddrPort, error) {
+	t, err := h.resolve(network, address, f)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	if t.any {
+		t.addrs = []netip.Addr{v4Loopback}
+		if f == onlyV6 {
+			t.addrs = []netip.Addr{netip.IPv6Loopback()}
+		}
+	}
+	dst := t.addrs[0]
+	if dst.IsUnspecified() {
+		dst = v4Loopback
+		if t.addrs[0].Is6() {
+			dst = netip.IPv6Loopback()
+		}
+	}
+	for _, a := range t.addrs[1:] {
+		if o := h.owner(a); o != nil && o.listenerAt(dst, t.port) == nil && o.listenerAt(a, t.port) != nil {
+			dst = a
+		}
+	}
+	return netip.AddrPortFrom(dst, t.port), nil
+}
+
+// bind finds the local address of a dial. What the dialer names must be the host's own, and free.
+func (d *Dialer) bind(op *dial) error {
+	op.local = netip.AddrPortFrom(op.host.sourceFor(op.dst.Addr()), 0)
+	if d.LocalAddr == nil {
+		return nil
+	}
+	a, ok := d.LocalAddr.(*net.TCPAddr)
+	if !ok || a == nil {
+		return &net.AddrError{Err: "mismatched local address type", Addr: d.LocalAddr.String()}
+	}
+	op.source = a
+	ip, _ := netip.AddrFromSlice(a.IP)
+	ip = ip.Unmap()
+	if !ip.IsValid() || ip.IsUnspecified() {
+		ip = op.local.Addr()
+	}
+	if op.host.owner(ip) != op.host || ip.Is4() != op.dst.Addr().Is4() {
+		return sysErr("bind", syscall.EADDRNOTAVAIL)
+	}
+	op.local = netip.AddrPortFrom(ip, uint16(a.Port))
+	if a.Port != 0 && !op.host.bindable(uint16(a.Port)) {
+		return sysErr("bind", syscall.EADDRINUSE)
+	}
+	return nil
+}
+
+// keepAlive is what connections of this dialer do.
+func (d *Dialer) keepAlive() net.KeepAliveConfig {
+	switch {
+	case d.KeepAliveConfig.Enable:
+		return d.KeepAliveConfig
+	case d.KeepAlive < 0:
+		return net.KeepAliveConfig{}
+	}
+	return net.KeepAliveConfig{Enable: true, Idle: d.KeepAlive, Interval: d.KeepAlive}
+}
+
+// until is the instant at which a dial runs out of time.
+func (d *Dialer) until(ctx context.Context, s *Simnet) int64 {
+	at := int64(never)
+	earlier := func(t time.Time) { at = min(at, int64(t.Sub(s.start))) }
+	if d.Timeout != 0 {
+		at = s.t + int64(d.Timeout)
+	}
+	if !d.Deadline.IsZero() {
+		earlier(d.Deadline)
+	}
+	if t, ok := ctx.Deadline(); ok {
+		earlier(t)
+	}
+	return at
+}
+
+// dial is a dial under way, and the client's part of a handshake.
+type dial struct {
+	net     *Simnet
+	host    *Host
+	network string
+	dst     netip.AddrPort
+	local   netip.AddrPort
+	source  net.Addr // as the dialer named it, for errors
+	to      *Host    // nil: nobody has the address
+	conn    *Conn    // the client's end
+	circuit bool
+	here    *SimNetAddr // of a message circuit
+	there   *SimNetAddr
+
+	waiting waitlist
+	limit   deadline
+	retry   event
+	first   int64 // when the first SYN was sent
+	last    int64 // and the last
+	done    bool
+	err     error
+}
+
+// run makes the connection.
+func (op *dial) run(ctx context.Context, d *Dialer) error {
+	s, h := op.net, op.host
+	if err := ctx.Err(); err != nil {
+		return contextError(err, false)
+	}
+	op.limit.at = d.until(ctx, s)
+	op.limit.init(s, h, &op.waiting, 0, 4)
+	if op.limit.expired() {
+		return expiredError{}
+	}
+	if h.powerOff || op.local.Port() != 0 && h.off(op.local.Port()) {
+		return sysErr("connect", syscall.ENETDOWN)
+	}
+	if op.dst.Addr().IsMulticast() || !op.local.Addr().IsValid() || op.dst.Addr() == limitedBroadcast {
+		return sysErr("connect", syscall.ENETUNREACH)
+	}
+	op.to = h.owner(op.dst.Addr())
+	op.conn = &s.newStream().client
+	op.conn.keepAlive.configure(d.keepAlive())
+	if op.circuit {
+		newCircuits(op.conn)
+	}
+	op.start()
+	op.await(ctx)
+	if op.done {
+		return op.err
+	}
+	op.abandon()
+	if s.closed {
+		return net.ErrClosed
+	}
+	if err := ctx.Err(); err != nil && !op.limit.expired() {
+		return contextError(err, true)
+	}
+	return timeoutError{}
+}
+
+var limitedBroadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
+
+// start issues the dial. Its port and its place among other dials are decided at admission.
+func (op *dial) start() {
+	s, h := op.net, op.host
+	op.first = s.t
+	op.retry = event{host: h, act: op}
+	h.dials = append(h.dials, op)
+	by := s.t + minLatency
+	if op.to != nil {
+		by = s.t + s.linkBetween(h, op.to).least()
+	}
+	s.issue(issued{host: h, key: op.order(), op: op}, s.clear(by+1))
+}
+
+// order is the key of the dial among others of one host and instant.
+func (op *dial) order() uint64 {
+	name := op.dst.Addr().String()
+	if op.to != nil {
+		name = op.to.name
+	}
+	return hashString(uint64(op.dst.Port())<<16|uint64(op.local.Port()), name)
+}
+
+// await waits until the dial is over, out of time, or cancelled.
+func (op *dial) await(ctx context.Context) {
+	s := op.net
+	for !op.done && !op.limit.expired() && ctx.Err() == nil && !s.closed {
+		op.limit.arm()
+		w := s.waiter("dial")
+		op.waiting.add(w)
+		s.leave()
+		select {
+		case <-w.ch:
+		case <-ctx.Done():
+		}
+		s.reenter()
+		op.waiting.remove(w)
+		s.done(w)
+	}
+	s.agenda.remove(&op.limit.event)
+	if i := slices.Index(op.host.dials, op); i >= 0 {
+		op.host.dials = slices.Delete(op.host.dials, i, i+1)
+	}
+}
+
+// finish ends the dial and wakes the dialler.
+func (op *dial) finish(err error) {
+	if op.done {
+		return
+	}
+	op.done, op.err = true, err
+	op.net.agenda.remove(&op.retry)
+	if err != nil {
+		op.conn.reset = true
+		op.conn.settled()
+	}
+	op.net.wakeAll(op.waiting, false)
+}
+
+// abandon gives the dial up. A late answer will be met by an RST.
+func (op *dial) abandon() {
+	s := op.net
+	op.done, op.err = true, net.ErrClosed
+	s.agenda.remove(&op.retry)
+	op.conn.reset = true
+	op.conn.settled()
+	if server := op.conn.peer; server.listener != nil && !server.up {
+		server.unconfirmed(s.t)
+	}
+}
+
+// admit gives the dial its port and its flows, and sends the SYN.
+func (op *dial) admit(at int64) {
+	if op.done {
+		return
+	}
+	h, c := op.host, op.conn
+	port := op.local.Port()
+	if port == 0 {
+		if port = h.ephemeral(); port == 0 {
+			op.finish(sysErr("connect", syscall.EADDRNOTAVAIL))
+			return
+		}
+	}
+	op.local = netip.AddrPortFrom(op.local.Addr(), port)
+	c.ownPort = true
+	op.name()
+	c.dialling = op
+	c.bind(h, op.network, op.local, op.dst)
+	c.enlist()
+	if op.to == nil {
+		op.unanswered("", at)
+		return
+	}
+	op.syn(at)
+}
+
+// name makes the flows' identities: the hosts' names, the port, and the number of the dial between them.
+func (op *dial) name() {
+	h := op.host
+	if h.ports.dialed == nil {
+		h.ports.dialed = make(map[dialKey]uint64)
+	}
+	k := dialKey{op.to, op.dst.Port()}
+	n := h.ports.dialed[k]
+	h.ports.dialed[k]++
+	there := op.dst.Addr().String()
+	if op.to != nil {
+		there = op.to.name
+	}
+	key := hashString(hashString(uint64(op.dst.Port()), h.name)+n, there)
+	c := op.conn
+	c.out.flow = flow{net: op.net, from: h, to: op.to, src: op.local, dst: op.dst, network: op.network, key: key}
+	c.in.flow = flow{net: op.net, from: op.to, to: h, src: op.dst, dst: op.local, network: op.network, key: mix(key)}
+}
+
+// syn sends a SYN that was issued at an instant.
+func (op *dial) syn(at int64) {
+	op.last = at
+	p := op.net.newPacket(&op.conn.out.flow, kindSYN)
+	p.dial = op
+	op.net.sendAt(p, at)
+}
+
+// fire repeats the SYN, or gives up.
+func (op *dial) fire(now int64) {
+	if now >= op.first+127*synWait {
+		op.net.trace.add(op.net, record{at: now, kind: EventTimeout, flow: &op.conn.out.flow})
+		op.finish(sysErr("connect", syscall.ETIMEDOUT))
+		return
+	}
+	if op.to == nil {
+		op.unanswered("", now)
+		return
+	}
+	op.syn(now)
+}
+
+// unanswered waits for the time to repeat the SYN: 1, 3, 7, 15, 31 and 63 s after the first.
+func (op *dial) unanswered(cause string, now int64) {
+	if op.done || op.retry.scheduled() {
+		return
+	}
+	at := op.first + synWait
+	for i := int64(2); at <= now; i *= 2 {
+		at += i * synWait
+	}
+	op.net.after(&op.retry, min(at, op.first+127*synWait))
+}
+
+// arrive is the arrival of a SYN at the server.
+func (op *dial) arrive(now int64) {
+	server := op.conn.peer
+	if server.listener != nil {
+		if !server.up && !server.reset {
+			server.answer(now)
+		}
+		return
+	}
+	l := op.to.listenerAt(op.dst.Addr(), op.dst.Port())
+	if op.circuit {
+		l = op.to.circuitListener(op.dst.Port())
+	}
+	switch {
+	case l == nil:
+		op.net.trace.add(op.net, record{at: now, kind: EventRefuse, flow: &op.conn.out.flow})
+		p := op.net.newPacket(&op.conn.in.flow, kindRST)
+		p.dial = op
+		op.net.send(p)
+	case l.full():
+		op.net.trace.add(op.net, record{at: now, kind: EventLost, flow: &op.conn.out.flow, cause: CauseBacklog})
+		op.unanswered(CauseBacklog, now)
+	default:
+		server.dialling = op
+		server.bind(op.to, l.network, op.dst, op.local)
+		server.keepAlive.configure(net.KeepAliveConfig{Enable: true})
+		server.listener = l
+		server.enlist()
+		l.opening = append(l.opening, server)
+		server.answer(now)
+	}
+}
+
+// answered is the arrival of a SYN/ACK at the client.
+func (op *dial) answered(now int64) {
+	c := op.conn
+	if c.reset || c.forgotten {
+		op.net.sendReset(&c.out.flow, c.peer)
+		return
+	}
+	if !op.done {
+		c.up, c.heard = true, now
+		c.out.rtt = now - op.last
+		op.net.trace.add(op.net, record{at: now, kind: EventOpen, flow: &c.out.flow})
+		op.finish(nil)
+		c.pathChanged(now)
+	}
+	p := op.net.newPacket(&c.out.flow, kindACK)
+	p.conn = c.peer
+	op.net.send(p)
+}
+
+// refused is the arrival of an RST at the client.
+func (op *dial) refused(int64) { op.finish(sysErr("connect", syscall.ECONNREFUSED)) }
+
+// answer sends the SYN/ACK of a half-open connection.
+func (c *Conn) answer(now int64) {
+	c.answered = now
+	p := c.net.newPacket(&c.out.flow, kindSYNACK)
+	p.dial = c.dialling
+	c.net.send(p)
+}
+
+// unconfirmed waits for the time to repeat the SYN/ACK: 1, 3, 7, 15 and 31 s after the first.
+func (c *Conn) unconfirmed(int64) {
+	if c.up || c.reset || c.forgotten || c.synAnswer.scheduled() {
+		return
+	}
+	c.synAnswer = event{host: c.host, key: c.out.key, n: 3, act: (*answerEvent)(c)}
+	c.net.after(&c.synAnswer, c.answered+synWait<<c.answers)
+}
+
+type answerEvent Conn
+
+// fire repeats the SYN/ACK, five times: Linux's tcp_synack_retries.
+func (e *answerEvent) fire(now int64) {
+	c := (*Conn)(e)
+	if c.answers++; c.answers > 5 {
+		c.reset = true
+		c.listener.drop(c)
+		c.settled()
+		return
+	}
+	c.answer(now)
+}
+
+// confirm is the arrival of the handshake's last packet, or of data, at the server.
+func (c *Conn) confirm(now int64) {
+	switch {
+	case c.reset || c.forgotten:
+		c.net.sendReset(&c.out.flow, c.peer)
+		return
+	case c.up:
+		return
+	}
+	c.up, c.heard = true, now
+	c.out.rtt = now - c.answered
+	c.net.agenda.remove(&c.synAnswer)
+	c.listener.enqueue(c)
+	c.out.transmit()
+	c.pathChanged(now)
+}
+
+// bind gives the end its host and addresses.
+func (c *Conn) bind(h *Host, network string, local, remote netip.AddrPort) {
+	c.host, c.network, c.port = h, network, local.Port()
+	c.local, c.remote = tcpAddr(local), tcpAddr(remote)
+	c.readBy.host, c.writeBy.host = h, h
+	c.readBy.key, c.writeBy.key = c.out.key, c.out.key
+	c.keepAlive.conn = c
+	c.keepAlive.event = event{host: h, key: c.out.key, n: 4, act: &c.keepAlive}
+	c.out.open(c, c.peer)
+	if c.circuit != nil {
+		c.circuit.named(c.dialling)
+	}
+}

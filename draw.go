@@ -1,0 +1,61 @@
+package gosimnet
+
+// purpose says what a random draw decides, so that one kind of decision never
+// shifts another.
+type purpose uint64
+
+const (
+	drawLatency purpose = iota + 1
+	drawLoss
+	drawDropSend
+	drawDeafRead
+	drawAckLatency
+	drawAckLoss
+	drawProbe
+	drawChop
+	drawIdentity
+)
+
+const golden = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio, as in splitmix64
+
+// mix is the finalizer of splitmix64 (Steele, Lea, Flood: Fast splittable
+// pseudorandom number generators, 2014): every input bit reaches every output bit.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// draw is the random word number n of one purpose of one flow. It is a pure
+// function: nothing that other flows do, and no order of calls, changes it.
+func draw(seed, flow uint64, p purpose, n uint64) uint64 {
+	return mix(mix(seed^mix(flow+uint64(p)*golden)) + (n+1)*golden)
+}
+
+// unit maps a random word to [0, 1).
+func unit(word uint64) float64 { return float64(word>>11) / (1 << 53) }
+
+// happens reports whether an event of probability p happens, given a random word.
+func happens(p float64, word uint64) bool { return p > 0 && unit(word) < p }
+
+// hashString folds s into h: FNV-1a with a strong finish.
+func hashString(h uint64, s string) uint64 {
+	h ^= 14695981039346656037
+	for i := 0; i < len(s); i++ {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	return mix(h + uint64(len(s)))
+}
+
+// foldSeed condenses a scenario's 32 bytes into one word.
+func foldSeed(seed [32]byte) uint64 {
+	var h uint64
+	for i := 0; i < len(seed); i += 8 {
+		var word uint64
+		for _, b := range seed[i : i+8] {
+			word = word<<8 | uint64(b)
+		}
+		h = mix(h ^ word + golden)
+	}
+	return h
+}

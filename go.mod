@@ -1,0 +1,10 @@
+module github.com/glycerine/gosimnet
+
+go 1.25
+
+require (
+	github.com/glycerine/idem v0.20.7
+	github.com/glycerine/rbtree v0.2.1
+)
+
+require github.com/glycerine/one_tree_rwmut v1.0.0 // indirect

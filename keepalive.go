@@ -1,0 +1,130 @@
+package gosimnet
+
+import (
+	"net"
+	"syscall"
+	"time"
+)
+
+// keepAlive finds out that a peer is gone while nothing is sent. While the path is healthy it costs nothing: each probe would be
+// answered, so that only its time is computed. On a path that is not, probes are packets like any other.
+type keepAlive struct {
+	event
+	conn     *Conn
+	idle     int64 // nanoseconds without a sign of life until the first probe; 0: off
+	interval int64 // between probes
+	count    int   // probes without an answer that end the connection
+	sent     int   // without an answer
+}
+
+// The defaults of net.Dialer and net.ListenConfig.
+const (
+	keepAliveIdle     = 15 * time.Second
+	keepAliveInterval = 15 * time.Second
+	keepAliveCount    = 9
+)
+
+// configure sets the times as net.KeepAliveConfig says: zero is the default. A negative one leaves the system's setting, which
+// is the default here.
+func (k *keepAlive) configure(cfg net.KeepAliveConfig) {
+	if !cfg.Enable {
+		k.idle = 0
+		return
+	}
+	k.idle = int64(positive(cfg.Idle, keepAliveIdle))
+	k.interval = int64(positive(cfg.Interval, keepAliveInterval))
+	k.count = cfg.Count
+	if k.count <= 0 {
+		k.count = keepAliveCount
+	}
+}
+
+func positive(d, def time.Duration) time.Duration {
+	if d <= 0 {
+		return def
+	}
+	return d
+}
+
+// watch begins to probe if the path is not healthy. Until now it was, and the probes of that time were answered.
+func (k *keepAlive) watch(now int64) {
+	c := k.conn
+	if k.idle == 0 || k.scheduled() || !c.up || c.healthy(k.count) {
+		return
+	}
+	c.out.settle(now)
+	cycle := k.idle + c.out.rtt
+	c.heard += max(0, now-c.heard) / cycle * cycle
+	k.sent = 0
+	c.net.after(&k.event, max(now, c.heard+k.idle))
+}
+
+// stop ends the probing.
+func (k *keepAlive) stop() { k.conn.net.agenda.remove(&k.event) }
+
+// fire is the time for a probe, or for giving up. While data is unacknowledged its retransmission decides instead.
+func (k *keepAlive) fire(now int64) {
+	c := k.conn
+	c.out.settle(now)
+	switch {
+	case c.out.outstanding():
+		k.rest(now)
+	case c.heard+k.idle > now:
+		k.rest(c.heard)
+	case k.sent >= k.count:
+		c.fail(syscall.ETIMEDOUT, now)
+	default:
+		k.sent++
+		c.out.probe()
+		c.net.after(&k.event, now+k.interval)
+	}
+}
+
+// rest begins anew after a sign of life, or stops probing a path that has become healthy.
+func (k *keepAlive) rest(heard int64) {
+	k.sent = 0
+	if !k.conn.healthy(k.count) {
+		k.conn.net.after(&k.event, heard+k.idle)
+	}
+}
+
+// healthy reports whether a keep-alive probe is certain to be answered: nothing on the way is down, and a run of losses as long as
+// it takes to end the connection is not to be expected in a million years.
+func (c *Conn) healthy(count int) bool {
+	if c.peer.forgotten || c.peer.reset {
+		return false
+	}
+	lost := 1 - (1-c.out.fails())*(1-c.in.fails())
+	all := 1.0
+	for range max(1, count) {
+		all *= lost
+	}
+	return all < 1e-12
+}
+
+// SetKeepAlive turns keep-alive probes on or off; they are on, unless the dialer or listener said otherwise.
+func (c *Conn) SetKeepAlive(on bool) error {
+	return c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: on})
+}
+
+// SetKeepAlivePeriod sets the time without a sign of life after which the first probe is sent, and between probes.
+// Zero and less are the default, 15 s.
+func (c *Conn) SetKeepAlivePeriod(d time.Duration) error {
+	return c.set(func() {
+		c.keepAlive.idle, c.keepAlive.interval = int64(positive(d, keepAliveIdle)), int64(positive(d, keepAliveInterval))
+		c.keepAlive.count = max(c.keepAlive.count, 1)
+		c.keepAlive.again()
+	})
+}
+
+// SetKeepAliveConfig sets all of it; fields that are zero or less are the defaults: 15 s, 15 s and 9 probes. An idle connection to a peer
+// that does not answer ends with ETIMEDOUT Count × Interval after the first probe, which is sent Idle after the last sign of life.
+func (c *Conn) SetKeepAliveConfig(cfg net.KeepAliveConfig) error {
+	return c.set(func() { c.keepAlive.configure(cfg); c.keepAlive.again() })
+}
+
+// again applies changed times.
+func (k *keepAlive) again() {
+	k.stop()
+	k.watch(k.conn.net.t)
+}

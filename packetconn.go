@@ -1,0 +1,592 @@
+package gosimnet
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+)
+
+const (
+	maxDatagram = 65507 // RFC 768 in RFC 791: 65535 less both headers
+
+	// What a receive queue holds, Linux's rmem_default, and what the kernel counts for a datagram besides its bytes.
+	datagramQueue    = 212992
+	datagramOverhead = 1304
+)
+
+// PacketConn is a socket for datagrams ("udp", "udp4", "udp6"): a net.PacketConn, and, if it was dialled, a net.Conn, that behaves as *net.UDPConn does on
+// Linux. Sending never waits. What arrives while the receive queue is full is lost. All methods may be called by several
+// goroutines at once; each datagram goes to one reader.
+type PacketConn struct {
+	net     *Simnet
+	host    *Host
+	network string
+	family  family
+	at      netip.AddrPort // local; unspecified: all addresses
+	remote  netip.AddrPort // of a connected socket
+	icmp    *flow          // of ICMP messages to it
+	turn    uint64         // how often the port was bound before
+	flows   map[netip.AddrPort]*flow
+
+	queue     []*packet
+	queued    int // what the queue counts
+	limit     int // of it
+	readers   waitlist
+	readBy    deadline
+	writeBy   deadline
+	closed    bool
+	forgotten bool
+	failure   error // an ICMP error, to be reported once
+}
+
+// ListenPacket opens a socket for datagrams, as net.ListenPacket does. Networks are "udp", "udp4" and "udp6"; addresses and errors are those of Listen, in
+// a port space of their own.
+func (h *Host) ListenPacket(network, address string) (net.PacketConn, error) {
+	c, err := h.listenPacket(network, address)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (h *Host) listenPacket(network, address string) (*PacketConn, error) {
+	fail := func(addr net.Addr, err error) (*PacketConn, error) {
+		return nil, opError("listen", network, nil, addr, err)
+	}
+	if h.broken != nil {
+		return fail(nil, h.broken)
+	}
+	t, f, err := parseNetwork(network)
+	if err != nil || t != transportUDP {
+		return fail(nil, net.UnknownNetworkError(network))
+	}
+	s := h.net
+	if err := s.enter(); err != nil {
+		return fail(nil, err)
+	}
+	defer s.leave()
+	dst, err := h.resolve(network, address, f)
+	if err != nil {
+		return fail(nil, err)
+	}
+	ip := netip.IPv6Unspecified()
+	if f == onlyV4 {
+		ip = netip.IPv4Unspecified()
+	}
+	if !dst.any && !dst.addrs[0].IsUnspecified() {
+		ip = dst.addrs[0]
+	}
+	c, err := h.openPacket(network, f, netip.AddrPortFrom(ip, dst.port))
+	if err != nil {
+		return fail(udpAddr(netip.AddrPortFrom(ip, dst.port)), err)
+	}
+	return c, nil
+}
+
+// dialPacket opens a connected socket. Nothing is sent.
+func (h *Host) dialPacket(ctx context.Context, d *Dialer, network, address string, f family) (net.Conn, error) {
+	fail := func(source net.Addr, err error) (net.Conn, error) {
+		return nil, opError("dial", network, source, nil, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return fail(nil, contextError(err, false))
+	}
+	if d.until(ctx, h.net) <= h.net.t {
+		return fail(nil, expiredError{})
+	}
+	dst, err := h.destination(network, address, f)
+	if err != nil {
+		return fail(nil, err)
+	}
+	local := netip.AddrPortFrom(h.sourceFor(dst.Addr()), 0)
+	if a, ok := d.LocalAddr.(*net.UDPAddr); ok && a != nil {
+		ip, _ := netip.AddrFromSlice(a.IP)
+		if ip = ip.Unmap(); !ip.IsValid() || ip.IsUnspecified() {
+			ip = local.Addr()
+		}
+		local = netip.AddrPortFrom(ip, uint16(a.Port))
+	} else if d.LocalAddr != nil {
+		return fail(nil, &net.AddrError{Err: "mismatched local address type", Addr: d.LocalAddr.String()})
+	}
+	if !local.IsValid() {
+		return nil, opError("dial", network, d.LocalAddr, udpAddr(dst), sysErr("connect", syscall.ENETUNREACH))
+	}
+	c, err := h.openPacket(network, f, local)
+	if err != nil {
+		return nil, opError("dial", network, d.LocalAddr, udpAddr(dst), err)
+	}
+	c.remote = dst
+	return c, nil
+}
+
+// openPacket binds a socket.
+func (h *Host) openPacket(network string, f family, at netip.AddrPort) (*PacketConn, error) {
+	s := h.net
+	if h.owner(at.Addr()) != h || at.Addr().IsMulticast() {
+		return nil, sysErr("bind", syscall.EADDRNOTAVAIL)
+	}
+	if h.off(at.Port()) {
+		return nil, sysErr("bind", syscall.ENETDOWN)
+	}
+	c := &PacketConn{net: s, host: h, network: network, family: f, at: at, limit: datagramQueue}
+	if at.Port() == 0 {
+		c.at = netip.AddrPortFrom(at.Addr(), h.freeSocket())
+	}
+	if c.at.Port() == 0 || slices.ContainsFunc(h.sockets[c.at.Port()], c.conflicts) {
+		return nil, sysErr("bind", syscall.EADDRINUSE)
+	}
+	if h.sockets == nil {
+		h.sockets, h.bound = make(map[uint16][]*PacketConn), make(map[uint16]uint64)
+	}
+	c.turn = h.bound[c.at.Port()]
+	h.bound[c.at.Port()]++
+	h.sockets[c.at.Port()] = append(h.sockets[c.at.Port()], c)
+	key := hashString(uint64(c.at.Port())+c.turn<<16, h.name)
+	c.readBy.init(s, h, &c.readers, key, 6)
+	c.writeBy.init(s, h, new(waitlist), key, 7)
+	return c, nil
+}
+
+// freeSocket is a port that no socket has; 0 if there is none.
+func (h *Host) freeSocket() uint16 {
+	for range ephemeralPorts {
+		p := firstEphemeral + h.socketCursor%ephemeralPorts
+		h.socketCursor++
+		if len(h.sockets[p]) == 0 {
+			return p
+		}
+	}
+	return 0
+}
+
+// conflicts reports whether two sockets would get the same datagrams.
+func (c *PacketConn) conflicts(o *PacketConn) bool {
+	if c.at.Addr() == o.at.Addr() {
+		return c.family == o.family || !c.at.Addr().IsUnspecified() || c.family == anyFamily || o.family == anyFamily
+	}
+	return c.at.Addr().IsUnspecified() && c.family.allows(o.at.Addr()) || o.at.Addr().IsUnspecified() && o.family.allows(c.at.Addr())
+}
+
+// hears reports whether the socket gets what is sent from src to dst.
+func (c *PacketConn) hears(src, dst netip.AddrPort) bool {
+	here := c.at.Addr() == dst.Addr() || c.at.Addr().IsUnspecified() && c.family.allows(dst.Addr())
+	return here && (!c.remote.IsValid() || c.remote == src)
+}
+
+// socketFor finds who gets what is sent from src to dst: a connected socket before others.
+func (h *Host) socketFor(src, dst netip.AddrPort) *PacketConn {
+	var found *PacketConn
+	for _, c := range h.sockets[dst.Port()] {
+		if c.hears(src, dst) && (found == nil || c.remote.IsValid()) {
+			found = c
+		}
+	}
+	return found
+}
+
+func udpAddr(a netip.AddrPort) *net.UDPAddr {
+	return &net.UDPAddr{IP: a.Addr().AsSlice(), Port: int(a.Port())}
+}
+
+// LocalAddr is a *net.UDPAddr; it stays valid after Close.
+func (c *PacketConn) LocalAddr() net.Addr { return udpAddr(c.at) }
+
+// RemoteAddr is the *net.UDPAddr that was dialled, or nil.
+func (c *PacketConn) RemoteAddr() net.Addr {
+	if !c.remote.IsValid() {
+		return nil
+	}
+	return udpAddr(c.remote)
+}
+
+func (c *PacketConn) opErr(op string, to net.Addr, err error) error {
+	if to == nil {
+		to = c.RemoteAddr()
+	}
+	return opError(op, c.network, c.LocalAddr(), to, err)
+}
+
+// enter locks the network for a call on an open socket.
+func (c *PacketConn) enter() error {
+	if err := c.net.enter(); err != nil {
+		return err
+	}
+	if c.closed || c.forgotten {
+		c.net.leave()
+		return net.ErrClosed
+	}
+	return nil
+}
+
+// receive waits for the next datagram.
+func (c *PacketConn) receive(b []byte, call string) (n, full int, from netip.AddrPort, err error) {
+	if err := c.enter(); err != nil {
+		return 0, 0, from, err
+	}
+	defer c.net.leave()
+	for {
+		switch {
+		case c.closed || c.forgotten || c.net.closed:
+			return 0, 0, from, net.ErrClosed
+		case call == "read" && len(b) == 0:
+			return 0, 0, from, nil
+		case c.readBy.expired():
+			return 0, 0, from, os.ErrDeadlineExceeded
+		case c.failure != nil:
+			return 0, 0, from, c.report(call)
+		case len(c.queue) > 0:
+			n, full, from = c.take(b)
+			return n, full, from, nil
+		}
+		c.readBy.await("read")
+	}
+}
+
+// take copies the first datagram, what fits of it, and forgets the rest.
+func (c *PacketConn) take(b []byte) (n, full int, from netip.AddrPort) {
+	p := c.queue[0]
+	c.queue = slices.Delete(c.queue, 0, 1)
+	c.queued -= p.size + datagramOverhead
+	n, full, from = copy(b, p.payload), p.size, p.flow.src
+	c.net.release(p)
+	if len(c.queue) > 0 {
+		c.net.wakeFirst(c.readers)
+	}
+	return n, full, from
+}
+
+// report gives out an ICMP error, once.
+func (c *PacketConn) report(call string) error {
+	err := c.failure
+	c.failure = nil
+	return sysErr(call, err.(syscall.Errno))
+}
+
+// Read waits for the next datagram until the deadline and copies what fits of it; the rest is lost. On a connected socket, ECONNREFUSED says once
+// that an earlier datagram met a closed port. An empty b returns 0 at once, and takes nothing.
+func (c *PacketConn) Read(b []byte) (int, error) {
+	n, _, _, err := c.receive(b, "read")
+	if err != nil {
+		err = c.opErr("read", nil, err)
+	}
+	return n, err
+}
+
+// ReadFrom is Read that tells the sender, a *net.UDPAddr. An empty b takes a datagram, and loses it.
+func (c *PacketConn) ReadFrom(b []byte) (int, net.Addr, error) {
+	n, a, err := c.ReadFromUDP(b)
+	if a == nil {
+		return n, nil, err
+	}
+	return n, a, err
+}
+
+// ReadFromUDP is ReadFrom with another type.
+func (c *PacketConn) ReadFromUDP(b []byte) (int, *net.UDPAddr, error) {
+	n, from, err := c.ReadFromUDPAddrPort(b)
+	if err != nil {
+		return n, nil, err
+	}
+	return n, udpAddr(from), nil
+}
+
+// ReadFromUDPAddrPort is ReadFrom with another type. IPv4 addresses have their short form.
+func (c *PacketConn) ReadFromUDPAddrPort(b []byte) (n int, addr netip.AddrPort, err error) {
+	n, _, addr, err = c.receive(b, "recvfrom")
+	if err != nil {
+		err = c.opErr("read", nil, err)
+	}
+	return n, addr, err
+}
+
+// ReadMsgUDP is ReadFromUDP; there is never out-of-band data. The flag MSG_TRUNC says that a datagram did not fit.
+func (c *PacketConn) ReadMsgUDP(b, oob []byte) (n, oobn, flags int, addr *net.UDPAddr, err error) {
+	n, oobn, flags, from, err := c.ReadMsgUDPAddrPort(b, oob)
+	if err == nil {
+		addr = udpAddr(from)
+	}
+	return n, oobn, flags, addr, err
+}
+
+// ReadMsgUDPAddrPort is ReadMsgUDP with another type.
+func (c *PacketConn) ReadMsgUDPAddrPort(b, oob []byte) (n, oobn, flags int, addr netip.AddrPort, err error) {
+	n, full, addr, err := c.receive(b, "recvmsg")
+	if err != nil {
+		err = c.opErr("read", nil, err)
+	}
+	if full > n {
+		flags = syscall.MSG_TRUNC
+	}
+	return n, 0, flags, addr, err
+}
+
+// Write sends a datagram to the address that was dialled. It never waits, and success says nothing of arrival. More than
+// 65507 bytes are EMSGSIZE. On a connected socket, ECONNREFUSED says once that an earlier datagram met a closed port.
+func (c *PacketConn) Write(b []byte) (int, error) {
+	if !c.remote.IsValid() {
+		if err := c.enter(); err != nil {
+			return 0, c.opErr("write", nil, err)
+		}
+		c.net.leave()
+		return 0, c.opErr("write", nil, sysErr("write", syscall.EDESTADDRREQ))
+	}
+	return c.transmit(b, c.remote, "write")
+}
+
+// WriteTo sends a datagram to an address, a *net.UDPAddr. On a connected socket it is net.ErrWriteToConnected. See Write.
+func (c *PacketConn) WriteTo(b []byte, addr net.Addr) (int, error) {
+	a, ok := addr.(*net.UDPAddr)
+	if !ok {
+		return 0, c.opErr("write", addr, syscall.EINVAL)
+	}
+	return c.WriteToUDP(b, a)
+}
+
+// WriteToUDP is WriteTo with another type. A nil address is an error.
+func (c *PacketConn) WriteToUDP(b []byte, addr *net.UDPAddr) (int, error) {
+	if addr == nil {
+		return 0, c.opErr("write", nil, &net.AddrError{Err: "missing address"})
+	}
+	ip, _ := netip.AddrFromSlice(addr.IP)
+	if len(addr.IP) == 0 {
+		ip = netip.IPv6Unspecified()
+	}
+	return c.WriteToUDPAddrPort(b, netip.AddrPortFrom(ip, uint16(addr.Port)))
+}
+
+// WriteToUDPAddrPort is WriteTo with another type. The long form of an IPv4 address is the same as its short form.
+func (c *PacketConn) WriteToUDPAddrPort(b []byte, addr netip.AddrPort) (int, error) {
+	addr = netip.AddrPortFrom(addr.Addr().Unmap().WithZone(""), addr.Port())
+	switch {
+	case c.remote.IsValid():
+		return 0, c.opErr("write", udpAddr(addr), net.ErrWriteToConnected)
+	case !addr.IsValid():
+		return 0, c.opErr("write", nil, &net.AddrError{Err: "non-IP address", Addr: addr.String()})
+	case c.family == onlyV4 && addr.Addr().Is6() && !addr.Addr().IsUnspecified():
+		return 0, c.opErr("write", udpAddr(addr), &net.AddrError{Err: "non-IPv4 address", Addr: addr.Addr().String()})
+	case c.family == onlyV6 && addr.Addr().Is4():
+		return 0, c.opErr("write", udpAddr(addr), &net.AddrError{Err: "non-IPv6 address", Addr: addr.Addr().String()})
+	}
+	if addr.Addr().IsUnspecified() {
+		addr = netip.AddrPortFrom(v4Loopback, addr.Port())
+	}
+	return c.transmit(b, addr, "sendto")
+}
+
+// WriteMsgUDP is WriteToUDP, or, with a nil address, Write. Out-of-band data is ignored.
+func (c *PacketConn) WriteMsgUDP(b, oob []byte, addr *net.UDPAddr) (n, oobn int, err error) {
+	if addr == nil && c.remote.IsValid() {
+		n, err = c.Write(b)
+	} else {
+		n, err = c.WriteToUDP(b, addr)
+	}
+	return n, len(oob), err
+}
+
+// WriteMsgUDPAddrPort is WriteMsgUDP with another type.
+func (c *PacketConn) WriteMsgUDPAddrPort(b, oob []byte, addr netip.AddrPort) (n, oobn int, err error) {
+	if !addr.IsValid() && c.remote.IsValid() {
+		n, err = c.Write(b)
+	} else {
+		n, err = c.WriteToUDPAddrPort(b, addr)
+	}
+	return n, len(oob), err
+}
+
+// transmit sends a datagram.
+func (c *PacketConn) transmit(b []byte, to netip.AddrPort, call string) (int, error) {
+	if err := c.enter(); err != nil {
+		return 0, c.opErr("write", udpAddr(to), err)
+	}
+	defer c.net.leave()
+	if err := c.sendable(b, to, call); err != nil {
+		return 0, c.opErr("write", udpAddr(to), err)
+	}
+	f := c.flowTo(to)
+	if f == nil {
+		return len(b), nil
+	}
+	p := c.net.newPacket(f, kindDatagram)
+	p.socket, p.size, p.payload = c, len(b), append([]byte(nil), b...)
+	p.count = f.way().wirePackets(p.size)
+	c.net.send(p)
+	return len(b), nil
+}
+
+// sendable is why a datagram cannot be sent, or nil.
+func (c *PacketConn) sendable(b []byte, to netip.AddrPort, call string) error {
+	switch {
+	case c.writeBy.expired():
+		return os.ErrDeadlineExceeded
+	case c.failure != nil:
+		return c.report(call)
+	case len(b) > maxDatagram:
+		return sysErr(call, syscall.EMSGSIZE)
+	case to.Port() == 0:
+		return sysErr(call, syscall.EINVAL)
+	}
+	return nil
+}
+
+// flowTo is the flow to an address, or nil if nobody has it.
+func (c *PacketConn) flowTo(to netip.AddrPort) *flow {
+	f := c.flows[to]
+	if f != nil {
+		return f
+	}
+	owner := c.host.owner(to.Addr())
+	if owner == nil {
+		return nil
+	}
+	src := c.at
+	if src.Addr().IsUnspecified() {
+		src = netip.AddrPortFrom(c.host.sourceFor(to.Addr()), src.Port())
+	}
+	key := hashString(hashString(uint64(to.Port())<<16|uint64(src.Port()), c.host.name)+c.turn, owner.name)
+	f = &flow{net: c.net, from: c.host, to: owner, src: src, dst: to, network: "udp", key: key}
+	if c.flows == nil {
+		c.flows = make(map[netip.AddrPort]*flow)
+	}
+	c.flows[to] = f
+	return f
+}
+
+// arriveDatagram is the arrival of a datagram at a host.
+func (h *Host) arriveDatagram(p *packet, now int64) {
+	s := h.net
+	c := h.socketFor(p.flow.src, p.flow.dst)
+	if c == nil {
+		p.socket.unreachable(p)
+		s.release(p)
+		return
+	}
+	if c.queued+p.size+datagramOverhead > c.limit {
+		s.tracePacket(EventLost, p, now, CauseOverflow)
+		s.release(p)
+		return
+	}
+	c.queue = append(c.queue, p)
+	c.queued += p.size + datagramOverhead
+	s.wakeFirst(c.readers)
+}
+
+// unreachable sends an ICMP message to a connected sender; others would not hear of it.
+func (c *PacketConn) unreachable(p *packet) {
+	if !c.remote.IsValid() || c.closed || c.forgotten {
+		return
+	}
+	icmp := c.net.newPacket(c.back(p.flow), kindICMP)
+	icmp.socket = c
+	c.net.send(icmp)
+}
+
+// back is the way of ICMP messages about a flow.
+func (c *PacketConn) back(f *flow) *flow {
+	if c.icmp == nil {
+		c.icmp = &flow{net: f.net, from: f.to, to: f.from, src: f.dst, dst: f.src, network: "icmp", key: mix(f.key)}
+	}
+	return c.icmp
+}
+
+// refused is the arrival of an ICMP message.
+func (c *PacketConn) refused() {
+	if c.closed || c.forgotten {
+		return
+	}
+	c.failure = syscall.ECONNREFUSED
+	c.net.wakeFirst(c.readers)
+}
+
+// Close closes the socket. What waits in it is lost; blocked calls return net.ErrClosed, and so does a second Close.
+func (c *PacketConn) Close() error {
+	if err := c.net.enter(); err != nil {
+		return c.opErr("close", nil, err)
+	}
+	defer c.net.leave()
+	if c.closed {
+		return c.opErr("close", nil, net.ErrClosed)
+	}
+	c.closed = true
+	if !c.forgotten {
+		c.unbind()
+	}
+	c.net.wakeAll(c.readers, true)
+	return nil
+}
+
+// unbind takes the socket off its host's books.
+func (c *PacketConn) unbind() {
+	port := c.at.Port()
+	c.host.sockets[port] = slices.DeleteFunc(c.host.sockets[port], func(o *PacketConn) bool { return o == c })
+	if len(c.host.sockets[port]) == 0 {
+		delete(c.host.sockets, port)
+	}
+	c.queue = nil
+}
+
+// forget is the end of the socket because its host loses power.
+func (c *PacketConn) forget(closing bool) {
+	c.forgotten = true
+	c.unbind()
+	c.net.wakeAll(c.readers, closing)
+}
+
+// sortedSockets lists a host's sockets by port, in the order of binding.
+func (h *Host) sortedSockets() (all []*PacketConn) {
+	ports := make([]uint16, 0, len(h.sockets))
+	for p := range h.sockets {
+		ports = append(ports, p)
+	}
+	slices.Sort(ports)
+	for _, p := range ports {
+		all = append(all, h.sockets[p]...)
+	}
+	return all
+}
+
+func (c *PacketConn) set(f func()) error {
+	if err := c.enter(); err != nil {
+		return opError("set", c.network, nil, c.LocalAddr(), err)
+	}
+	defer c.net.leave()
+	f()
+	return nil
+}
+
+// SetDeadline sets both deadlines; the zero time is none.
+func (c *PacketConn) SetDeadline(t time.Time) error {
+	return c.set(func() { c.readBy.set(t); c.writeBy.set(t) })
+}
+
+// SetReadDeadline bounds the waiting of reads, those under way included.
+func (c *PacketConn) SetReadDeadline(t time.Time) error { return c.set(func() { c.readBy.set(t) }) }
+
+// SetWriteDeadline makes writes fail after an instant; they never wait.
+func (c *PacketConn) SetWriteDeadline(t time.Time) error { return c.set(func() { c.writeBy.set(t) }) }
+
+// SetReadBuffer sets how much the receive queue holds; as on Linux, twice as much is counted, and each datagram counts 1304 bytes
+// more than it carries. It is an error unless bytes is positive.
+func (c *PacketConn) SetReadBuffer(bytes int) error {
+	if bytes <= 0 || bytes > maxBuffer {
+		return opError("set", c.network, nil, c.LocalAddr(), sysErr("setsockopt", syscall.EINVAL))
+	}
+	return c.set(func() { c.limit = 2 * bytes })
+}
+
+// SetWriteBuffer does nothing: sending never waits.
+func (c *PacketConn) SetWriteBuffer(bytes int) error { return c.set(func() {}) }
+
+var (
+	_ net.Conn       = (*PacketConn)(nil)
+	_ net.PacketConn = (*PacketConn)(nil)
+	_ net.Conn       = (*Conn)(nil)
+	_ io.ReaderFrom  = (*Conn)(nil)
+	_ io.WriterTo    = (*Conn)(nil)
+	_ net.Conn       = (*Circuit)(nil)
+	_ net.Listener   = (*Listener)(nil)
+)

@@ -1,0 +1,229 @@
+package gosimnet
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// PartitionMode is what a partition does with the packets that it stops.
+type PartitionMode int
+
+// The modes.
+const (
+	DropPackets   PartitionMode = iota // they are lost
+	HoldPackets                        // they are kept, and delivered in order when the partition heals
+	RejectPackets                      // they are answered: streams and dials by an RST
+)
+
+// String is the name of the constant.
+func (m PartitionMode) String() string {
+	return nameOf(int(m), "PartitionMode", "DropPackets", "HoldPackets", "RejectPackets")
+}
+
+// cut stops packets from some hosts to others. A packet crosses a link only if no cut is there when it leaves, nor when it arrives.
+type cut struct {
+	mode    PartitionMode
+	matches func(from, to *Host) bool
+	name    string // for reports
+	held    []*packet
+	healed  bool
+}
+
+// stop is what happens to a packet at the cut.
+func (c *cut) stop(p *packet) string {
+	switch c.mode {
+	case HoldPackets:
+		c.held = append(c.held, p)
+		return causeHeld
+	case RejectPackets:
+		return CauseRejected
+	}
+	return CausePartition
+}
+
+// cutOf is the cut that a link's packets meet first, the oldest.
+func (s *Simnet) cutOf(from, to *Host) *cut {
+	if from == to {
+		return nil
+	}
+	for _, c := range s.cuts {
+		if c.matches(from, to) {
+			return c
+		}
+	}
+	return nil
+}
+
+// Partition stops all packets between hosts of different groups, in both directions. Hosts in no group keep all their links. It lasts until heal is called, which
+// may be done more than once; partitions add up. An unknown host, one that is named twice, an unknown mode and fewer than two groups are errors.
+func (s *Simnet) Partition(mode PartitionMode, groups ...[]string) (heal func(), err error) {
+	return s.cutting(mode, fmt.Sprint(groups), func() (func(from, to *Host) bool, error) {
+		if len(groups) < 2 {
+			return nil, fmt.Errorf("gosimnet: a partition of %d groups divides nothing", len(groups))
+		}
+		group := make(map[*Host]int)
+		for i, names := range groups {
+			for _, name := range names {
+				h, err := s.mustHost(name)
+				if err != nil {
+					return nil, err
+				}
+				if group[h] != 0 {
+					return nil, fmt.Errorf("gosimnet: host %q is named twice in a partition", name)
+				}
+				group[h] = i + 1
+			}
+		}
+		return func(from, to *Host) bool {
+			a, b := group[from], group[to]
+			return a != 0 && b != 0 && a != b
+		}, nil
+	})
+}
+
+// CutLink stops all packets from origin to target, in this one direction; "" is any host. See Partition.
+func (s *Simnet) CutLink(mode PartitionMode, origin, target string) (heal func(), err error) {
+	return s.cutting(mode, end(origin, netip.AddrPort{})+"→"+end(target, netip.AddrPort{}), func() (func(from, to *Host) bool, error) {
+		a, b, err := s.hostPair(origin, target)
+		if err != nil {
+			return nil, err
+		}
+		return func(from, to *Host) bool {
+			return (a == nil || a == from) && (b == nil || b == to)
+		}, nil
+	})
+}
+
+func (s *Simnet) cutting(mode PartitionMode, name string, matcher func() (func(from, to *Host) bool, error)) (heal func(), err error) {
+	if mode < DropPackets || mode > RejectPackets {
+		return nil, fmt.Errorf("gosimnet: unknown mode %v", mode)
+	}
+	c := &cut{mode: mode, name: name}
+	err = s.control(func() (err error) {
+		if c.matches, err = matcher(); err != nil {
+			return err
+		}
+		s.cuts = append(s.cuts, c)
+		s.recut()
+		s.traceFault(EventFault, "", "", mode.String()+" "+name)
+		s.pathsChanged(nil, nil)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		_ = s.control(func() error {
+			if !c.healed {
+				s.traceFault(EventRepair, "", "", mode.String()+" "+name)
+				s.heal(c)
+			}
+			return nil
+		})
+	}, nil
+}
+
+// recut finds the cut of every link.
+func (s *Simnet) recut() {
+	for l := range s.links() {
+		l.cut = s.cutOf(l.from, l.to)
+	}
+}
+
+// heal ends a cut and lets go what it held, in order.
+func (s *Simnet) heal(c *cut) {
+	c.healed = true
+	s.cuts = slices.DeleteFunc(s.cuts, func(o *cut) bool { return o == c })
+	s.recut()
+	held := c.held
+	c.held = nil
+	slices.SortStableFunc(held, func(a, b *packet) int {
+		return issued{at: a.issued, host: a.flow.to, key: a.flow.key, n: a.event.n}.compare(
+			issued{at: b.issued, host: b.flow.to, key: b.flow.key, n: b.event.n})
+	})
+	for _, p := range held {
+		s.letGo(p)
+	}
+	s.pathsChanged(nil, nil)
+}
+
+// hold keeps a packet that a cut stopped.
+func (s *Simnet) hold(p *packet) {
+	p.flow.way().stats.Held.add(p)
+	if p.half != nil && p.kind != kindProbe {
+		if seg := p.half.segments.find(p.segment); seg != nil && seg.state != segmentArrived {
+			seg.state = segmentHeld
+		}
+		p.half.awaitRetry(s.t)
+	}
+}
+
+// letGo sends a packet that was held on its way, now.
+func (s *Simnet) letGo(p *packet) {
+	p.flow.way().stats.Held.sub(p)
+	if p.half != nil && p.kind != kindProbe {
+		if seg := p.half.segments.find(p.segment); seg != nil && seg.state == segmentHeld {
+			seg.state = segmentSent
+		}
+	}
+	if cut := p.flow.way().cut; cut != nil {
+		s.lose(p, cut.stop(p), s.t)
+		return
+	}
+	s.launch(p, s.t)
+}
+
+// reject answers a packet that a cut rejected: dials and streams get an RST from nearby.
+func (p *packet) reject(now int64) {
+	s := p.flow.net
+	answer := s.newPacket(p.flow, kindRST)
+	answer.near = true
+	switch {
+	case p.kind == kindSYN:
+		answer.dial = p.dial
+		answer.flow = &p.dial.conn.in.flow
+	case p.half != nil:
+		answer.conn = p.half.writer
+		answer.flow = &p.half.reader.out.flow
+	case p.circuit != nil:
+		answer.conn = p.circuit.conn.peer
+		answer.flow = &p.circuit.conn.out.flow
+	case p.socket != nil && p.kind == kindDatagram && p.socket.remote.IsValid():
+		answer.kind, answer.socket = kindICMP, p.socket
+		answer.flow = p.socket.back(p.flow)
+	default:
+		s.release(answer)
+		return
+	}
+	f := answer.flow
+	answer.event.host, answer.event.key, answer.event.n = f.to, f.key, p.event.n
+	s.after(&answer.event, now+p.lat)
+}
+
+// ResetConns sends an RST to both ends of every stream between two hosts, at once, without the network's help, and reports how
+// many streams that were; "" is any host. An unknown host is an error.
+func (s *Simnet) ResetConns(origin, target string) (n int, err error) {
+	err = s.control(func() error {
+		a, b, err := s.hostPair(origin, target)
+		if err != nil {
+			return err
+		}
+		for c := range s.connsOf(nil) {
+			if c.dialed && c.up && !c.reset && !c.forgotten && between(c, a, b) {
+				n++
+				c.gotReset(s.t)
+				c.peer.gotReset(s.t)
+			}
+		}
+		s.traceFault(EventFault, origin, target, "reset")
+		return nil
+	})
+	return n, err
+}
+
+// between reports whether a connection joins two hosts, either way round; nil is any.
+func between(c *Conn, a, b *Host) bool {
+	is := func(h, want *Host) bool { return want == nil || h == want }
+	return is(c.host, a) && is(c.peer.host, b) || is(c.host, b) && is(c.peer.host, a)
+}

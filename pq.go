@@ -1,0 +1,208 @@
+package gosimnet
+
+import (
+	"iter"
+
+	"github.com/glycerine/rbtree"
+)
+
+// event is something that is going to happen, embedded in what it happens to,
+// so that scheduling it again allocates nothing.
+type event struct {
+	at    int64  // it fires at the first step at or after this instant (nanoseconds since the network began)
+	exact bool   // a deadline or a user's timer: fires exactly at its instant, whoever else does
+	host  *Host  // whose event it is: the first key of the canonical order
+	key   uint64 // the flow: the second key
+	n     uint64 // the number within the flow: the third
+	pos   int    // one more than its place in the agenda; 0: not there
+	act   actor
+}
+
+// actor is what an event calls, with the network locked.
+type actor interface{ fire(now int64) }
+
+// scheduled reports whether the event is waiting in the agenda.
+func (e *event) scheduled() bool { return e.pos != 0 }
+
+// before is the canonical order of events and operations of one network: by time, then
+// by names and numbers, never by who came to the scheduler first.
+func (e *event) before(o *event) bool {
+	if e.at != o.at {
+		return e.at < o.at
+	}
+	if e.exact != o.exact {
+		return e.exact
+	}
+	if e.host != o.host {
+		return e.host.before(o.host)
+	}
+	if e.key != o.key {
+		return e.key < o.key
+	}
+	return e.n < o.n
+}
+
+// agenda is the index of next events over all hosts: a four-way heap of the events
+// themselves. A red-black tree would serve as well; the heap needs no node per event.
+type agenda struct {
+	slots []slot
+}
+
+type slot struct {
+	at int64
+	ev *event
+}
+
+// earliest is the instant of the first event, or never.
+func (a *agenda) earliest() int64 {
+	if len(a.slots) == 0 {
+		return never
+	}
+	return a.slots[0].at
+}
+
+// add schedules e, or moves it if it is scheduled already.
+func (a *agenda) add(e *event, at int64) {
+	e.at = at
+	if e.pos == 0 {
+		a.slots = append(a.slots, slot{})
+		a.up(len(a.slots)-1, e)
+		return
+	}
+	i := e.pos - 1
+	a.slots[i].at = at
+	if i > 0 && a.less(slot{at, e}, a.slots[(i-1)/4]) {
+		a.up(i, e)
+	} else {
+		a.down(i, e)
+	}
+}
+
+// remove takes e out; it does nothing if e is not scheduled.
+func (a *agenda) remove(e *event) {
+	if e.pos == 0 {
+		return
+	}
+	i, last := e.pos-1, len(a.slots)-1
+	e.pos = 0
+	moved := a.slots[last].ev
+	a.slots[last] = slot{}
+	a.slots = a.slots[:last]
+	if i == last {
+		return
+	}
+	if i > 0 && a.less(slot{moved.at, moved}, a.slots[(i-1)/4]) {
+		a.up(i, moved)
+	} else {
+		a.down(i, moved)
+	}
+}
+
+// pop removes and returns the first event.
+func (a *agenda) pop() *event {
+	e := a.slots[0].ev
+	a.remove(e)
+	return e
+}
+
+func (a *agenda) less(x, y slot) bool {
+	if x.at != y.at {
+		return x.at < y.at
+	}
+	return x.ev.before(y.ev)
+}
+
+func (a *agenda) put(i int, s slot) {
+	a.slots[i] = s
+	s.ev.pos = i + 1
+}
+
+// up lets e rise from place i, which is free.
+func (a *agenda) up(i int, e *event) {
+	s := slot{e.at, e}
+	for i > 0 {
+		parent := (i - 1) / 4
+		if !a.less(s, a.slots[parent]) {
+			break
+		}
+		a.put(i, a.slots[parent])
+		i = parent
+	}
+	a.put(i, s)
+}
+
+// down lets e sink from place i, which is free.
+func (a *agenda) down(i int, e *event) {
+	s := slot{e.at, e}
+	for {
+		first := 4*i + 1
+		if first >= len(a.slots) {
+			break
+		}
+		least := first
+		for c := first + 1; c < min(first+4, len(a.slots)); c++ {
+			if a.less(a.slots[c], a.slots[least]) {
+				least = c
+			}
+		}
+		if !a.less(a.slots[least], s) {
+			break
+		}
+		a.put(i, a.slots[least])
+		i = least
+	}
+	a.put(i, s)
+}
+
+// MopQueue is an ordered queue of operations, as snapshots show them: by time, then
+// in canonical order. Its zero value and a nil *MopQueue are empty queues. A queue in a snapshot
+// belongs to whoever asked for the snapshot; it shares nothing with the network.
+type MopQueue struct {
+	tree *rbtree.Tree
+}
+
+func newMopQueue() *MopQueue {
+	return &MopQueue{rbtree.NewTree(func(a, b rbtree.Item) int { return a.(*Mop).compare(b.(*Mop)) })}
+}
+
+// Len is the number of operations in the queue.
+func (q *MopQueue) Len() int {
+	if q == nil || q.tree == nil {
+		return 0
+	}
+	return q.tree.Len()
+}
+
+// All lists the operations, first first.
+func (q *MopQueue) All() iter.Seq[Mop] {
+	return func(yield func(Mop) bool) {
+		if q == nil || q.tree == nil {
+			return
+		}
+		for it := q.tree.Min(); !it.Limit(); it = it.Next() {
+			if !yield(*it.Item().(*Mop)) {
+				return
+			}
+		}
+	}
+}
+
+func (q *MopQueue) add(m *Mop) { q.tree.Insert(m) }
+
+// popFirst removes and returns the first operation; the queue must not be empty.
+func (q *MopQueue) popFirst() *Mop {
+	it := q.tree.Min()
+	m := it.Item().(*Mop)
+	q.tree.DeleteWithIterator(it)
+	return m
+}
+
+// clone copies the queue and the operations in it, without what they carry.
+func (q *MopQueue) clone() *MopQueue {
+	c := newMopQueue()
+	for m := range q.All() {
+		m.packet = nil
+		c.add(&m)
+	}
+	return c
+}

@@ -1,0 +1,543 @@
+package gosimnet
+
+import (
+	"math/bits"
+	"syscall"
+)
+
+// The retransmission times of a stream, as Linux has them.
+const (
+	minRTO  = 200e6 // nanoseconds: TCP_RTO_MIN
+	maxRTO  = 120e9 // TCP_RTO_MAX
+	synWait = 1e9   // TCP_TIMEOUT_INIT, of a SYN and of a SYN/ACK
+)
+
+// half is one direction of a stream: what one end has written and the other has not yet read. It knows both ends, so that
+// bytes lie in one queue from Write to Read, and what happens between is numbers: written ≥ sent ≥ acked at the
+// sender, arrived ≥ taken at the receiver, sent ≥ arrived ≥ acked.
+//
+// On a healthy path only arrivals are events. When an acknowledgement comes back is computed when the segment
+// arrives, and looked up when somebody needs to know.
+type half struct {
+	flow
+	writer, reader *Conn
+	data           byteQueue
+	written        uint64 // by Write
+	sent           uint64
+	acked          uint64 // as the sender knows
+	edge           uint64 // how far the sender may send, as it knows
+	arrived        uint64 // in order, at the receiver
+	taken          uint64 // by Read
+	advertised     uint64 // the last edge that the receiver told
+	segments       segments
+	updates        []update // of the edge alone, on their way to the sender
+	lastAck        int64    // when the last acknowledgement comes back; they do not overtake
+	finQueued      bool
+	finSent        bool
+	finArrived     bool
+	finAcked       bool
+	dead           bool // nothing more is sent: reset, or its sender has lost its memory
+
+	rtt      int64 // the last that was measured
+	progress int64 // when the sender last heard of something new
+	base     int64 // since when nothing was, with something outstanding
+	retryAt  int64 // of the next retransmission
+	tries    int   // since base
+	ack      event // something that the sender waits for comes back
+	retry    event
+
+	reading   bool // somebody copies bytes out of data
+	discarded bool // nobody will read what is written
+	writing   bool // somebody is in Write
+	blocked   bool // and waits for room
+	turns     waitlist
+	room      waitlist // the one in Write, waiting for room
+	readers   waitlist
+}
+
+// update is an acknowledgement that tells nothing but how far the sender may send.
+type update struct {
+	at   int64
+	edge uint64
+}
+
+type (
+	ackEvent   half
+	retryEvent half
+)
+
+// fire is the return of an acknowledgement that the sender waits for.
+func (e *ackEvent) fire(now int64) { (*half)(e).acknowledged(now) }
+
+// fire is the end of a retransmission time-out.
+func (e *retryEvent) fire(now int64) { (*half)(e).retransmit(now) }
+
+// open readies a direction whose flow has been named.
+func (h *half) open(writer, reader *Conn) {
+	h.writer, h.reader = writer, reader
+	h.edge = uint64(reader.receiveBuffer())
+	h.advertised = h.edge
+	h.ack = event{host: writer.host, key: h.key, n: 1, act: (*ackEvent)(h)}
+	h.retry = event{host: writer.host, key: h.key, n: 2, act: (*retryEvent)(h)}
+}
+
+// free is how many bytes Write may still put in.
+func (h *half) free() int {
+	return max(0, h.writer.sendBuffer()-int(h.written-h.acked))
+}
+
+// unsent reports whether something waits for the window.
+func (h *half) unsent() bool { return h.sent < h.written || h.finQueued && !h.finSent }
+
+// outstanding reports whether the sender waits for the receiver.
+func (h *half) outstanding() bool { return h.unsent() || h.segments.len() > 0 }
+
+// unread is what a Read would find.
+func (h *half) unread() int { return int(h.arrived - h.taken) }
+
+// transmit sends what the window allows.
+func (h *half) transmit() {
+	if h.dead || !h.writer.up {
+		return
+	}
+	if h.sent < h.written {
+		most := uint64(h.way().segment())
+		for end := min(h.written, h.edge); h.sent < end; {
+			start := h.sent
+			h.sent += min(most, end-start)
+			h.transmission(h.segments.add(segment{start: start, end: h.sent, first: h.net.t, ackAt: never}))
+		}
+	}
+	if h.finQueued && !h.finSent && h.sent == h.written {
+		h.finSent = true
+		h.transmission(h.segments.add(segment{start: h.sent, end: h.sent, fin: true, first: h.net.t, ackAt: never}))
+	}
+	if h.stuck() {
+		h.awaitRetry(h.net.t)
+	}
+	h.attend()
+}
+
+// transmission puts a segment onto the link, for the first time or again.
+func (h *half) transmission(n uint64) {
+	seg := h.segments.get(n)
+	seg.state = segmentSent
+	seg.tries++
+	kind := kindData
+	if seg.fin {
+		kind = kindFIN
+	}
+	p := h.net.newPacket(&h.flow, kind)
+	p.half, p.segment, p.start, p.end = h, n, seg.start, seg.end
+	p.size = int(seg.end - seg.start)
+	p.count = h.way().wirePackets(p.size)
+	h.net.send(p)
+}
+
+// payloadOf lists the bytes of a data packet, as long as they are not read.
+func (h *half) payloadOf(p *packet) [][]byte {
+	if p.start < h.taken || h.discarded {
+		return nil
+	}
+	return h.data.window(int(p.start-h.taken), p.size)
+}
+
+// arrive is the arrival of a segment at the receiver.
+func (h *half) arrive(p *packet, now int64) {
+	c := h.reader
+	if c.deaf(p.kind) {
+		h.rejected(p, now)
+		return
+	}
+	if !c.up {
+		c.confirm(now)
+	}
+	c.heard = now
+	if seg := h.segments.find(p.segment); seg != nil && seg.state != segmentArrived {
+		seg.state = segmentArrived
+		h.advance()
+	}
+	h.acknowledge(p.event.n, now)
+}
+
+// rejected answers a segment that nobody is there for with RST.
+func (h *half) rejected(p *packet, now int64) {
+	h.net.sendReset(&h.reader.out.flow, h.writer)
+	if seg := h.segments.find(p.segment); seg != nil {
+		seg.state = segmentLost
+		h.awaitRetry(now)
+	}
+}
+
+// advance moves what has arrived in order into the receiver's buffer.
+func (h *half) advance() {
+	before, fin := h.arrived, h.finArrived
+	for seg := h.segments.firstMissing(); seg != nil && seg.state == segmentArrived; seg = h.segments.firstMissing() {
+		h.segments.ordered++
+		h.arrived = seg.end
+		h.finArrived = h.finArrived || seg.fin
+	}
+	if h.arrived != before || h.finArrived != fin {
+		h.net.wakeFirst(h.readers)
+	}
+	if h.finArrived && !fin {
+		h.writer.settled()
+		h.reader.settled()
+	}
+}
+
+// acknowledge answers packet n: everything that has arrived in order is known to the sender when the answer
+// has crossed the way back, if it does.
+func (h *half) acknowledge(n uint64, now int64) {
+	back := &h.reader.out.flow
+	if happens(back.fails(), draw(h.net.seed, h.key, drawAckLoss, n)) {
+		h.awaitRetry(now)
+		return
+	}
+	at := max(h.lastAck, now+back.way().latency(draw(h.net.seed, h.key, drawAckLatency, n)))
+	h.lastAck = at
+	h.advertised = h.taken + uint64(h.reader.receiveBuffer())
+	if !h.segments.cover(at, h.advertised) {
+		h.updates = append(h.updates, update{at, h.advertised})
+	}
+	h.attend()
+}
+
+// opened tells the sender, once there is much of it, that Read has made room.
+func (h *half) opened(now int64) {
+	buffer := h.reader.receiveBuffer()
+	edge := h.taken + uint64(buffer)
+	if h.dead || h.finArrived || int64(edge-h.advertised) < int64(max(1, buffer/2)) {
+		return
+	}
+	back := &h.reader.out.flow
+	if happens(back.fails(), draw(h.net.seed, h.key, drawProbe, edge)) {
+		h.awaitRetry(now)
+		return
+	}
+	h.advertised = edge
+	at := max(h.lastAck, now+back.way().latency(draw(h.net.seed, h.key, drawProbe, edge+1)))
+	h.lastAck = at
+	h.updates = append(h.updates, update{at, edge})
+	h.attend()
+}
+
+// attend schedules the return of the next acknowledgement if somebody waits for it.
+func (h *half) attend() {
+	if h.dead || !(h.unsent() || h.blocked || h.writer.lingering) {
+		return
+	}
+	if at := h.nextAck(); at != never && (!h.ack.scheduled() || h.ack.at > at+1) {
+		h.net.after(&h.ack, at)
+	}
+}
+
+// nextAck is when the next acknowledgement comes back.
+func (h *half) nextAck() int64 {
+	at := h.segments.nextAck()
+	if len(h.updates) > 0 {
+		at = min(at, h.updates[0].at)
+	}
+	return at
+}
+
+// settle brings the sender's knowledge up to an instant.
+func (h *half) settle(now int64) {
+	for h.segments.len() > 0 && h.segments.front().ackAt <= now {
+		seg := h.segments.pop()
+		h.acked, h.edge = seg.end, max(h.edge, seg.edge)
+		h.finAcked = h.finAcked || seg.fin
+		if seg.tries == 1 {
+			h.rtt = seg.ackAt - seg.first
+		}
+		h.progress, h.tries = seg.ackAt, 0
+		h.writer.heard = max(h.writer.heard, seg.ackAt)
+	}
+	n := 0
+	for n < len(h.updates) && h.updates[n].at <= now {
+		if h.updates[n].edge > h.edge {
+			h.edge, h.progress, h.tries = h.updates[n].edge, h.updates[n].at, 0
+		}
+		h.writer.heard = max(h.writer.heard, h.updates[n].at)
+		n++
+	}
+	if n > 0 {
+		h.updates = append(h.updates[:0], h.updates[n:]...)
+	}
+}
+
+// acknowledged is what the sender does when it hears from the receiver.
+func (h *half) acknowledged(now int64) {
+	h.settle(now)
+	h.transmit()
+	if h.roomy() {
+		h.net.wakeFirst(h.room)
+	}
+	if h.finAcked {
+		h.net.wakeAll(h.writer.closers, false)
+	}
+	h.attend()
+}
+
+// roomy reports whether there is room enough to wake a writer: a third of the buffer, as on Linux.
+func (h *half) roomy() bool {
+	return h.blocked && h.free() >= max(1, h.writer.sendBuffer()/3)
+}
+
+// lost is the loss of a segment or probe under way.
+func (h *half) lost(p *packet, now int64) {
+	if seg := h.segments.find(p.segment); p.kind != kindProbe && seg != nil && seg.state != segmentArrived {
+		seg.state = segmentLost
+	}
+	h.awaitRetry(now)
+}
+
+// rto is the first retransmission time-out.
+func (h *half) rto() int64 { return max(minRTO, 2*h.rtt) }
+
+// awaitRetry sets the retransmission time-out going, because something did not come through. The n-th retransmission is
+// due 2ⁿ⁻¹ time-outs after the last progress, but no more than two minutes after the one before.
+func (h *half) awaitRetry(now int64) {
+	if h.dead || h.retry.scheduled() || !h.outstanding() {
+		return
+	}
+	h.settle(now)
+	if h.tries == 0 {
+		h.base = h.stalledSince(now)
+		h.retryAt = h.base + h.rto()
+	}
+	h.net.after(&h.retry, max(now, min(h.retryAt, h.base+h.net.userTimeout())))
+}
+
+// stalledSince is when the sender began to wait for what it waits for.
+func (h *half) stalledSince(now int64) int64 {
+	if h.segments.len() == 0 {
+		return max(h.progress, now)
+	}
+	return max(h.progress, h.segments.front().first)
+}
+
+// retransmit sends again what was lost, and gives up after the user time-out.
+func (h *half) retransmit(now int64) {
+	h.settle(now)
+	if h.dead || !h.troubled() {
+		return
+	}
+	if since := h.stalledSince(now); h.tries == 0 && since > h.base && h.segments.len() > 0 {
+		h.base, h.retryAt = since, since+h.rto()
+		if h.retryAt > now {
+			h.net.after(&h.retry, h.retryAt)
+			return
+		}
+	}
+	if now-h.base >= h.net.userTimeout() {
+		h.writer.fail(syscall.ETIMEDOUT, now)
+		return
+	}
+	h.tries++
+	h.retryAt += min(h.retryAt-h.base, maxRTO)
+	h.resend(now)
+}
+
+// troubled reports whether the sender would wait in vain.
+func (h *half) troubled() bool {
+	return h.segments.lost() > 0 || h.segments.held() > 0 || h.unanswered() || h.stuck()
+}
+
+// unanswered reports whether the first segment has arrived and the answer has been lost.
+func (h *half) unanswered() bool {
+	return h.segments.len() > 0 && h.segments.front().state == segmentArrived && h.segments.front().ackAt == never
+}
+
+// stuck reports whether the sender waits for the window alone, and knows of nothing that would open it.
+func (h *half) stuck() bool {
+	return h.segments.len() == 0 && h.unsent() && h.nextAck() == never && (h.net.cfg.UserTimeout > 0 || !h.healthy())
+}
+
+// resend transmits everything that is lost, or what makes the receiver answer if only its answers are.
+func (h *half) resend(now int64) {
+	again := 0
+	for n := h.segments.base; n < h.segments.end(); n++ {
+		if h.segments.get(n).state == segmentLost {
+			h.transmission(n)
+			again++
+		}
+	}
+	switch {
+	case again > 0:
+	case h.unanswered():
+		h.transmission(h.segments.base)
+		h.segments.front().state = segmentArrived
+	case h.segments.held() > 0, h.stuck() && h.healthy():
+		h.awaitRetry(now)
+	case h.stuck():
+		h.probe()
+	}
+	h.transmit()
+}
+
+// probe makes the receiver tell its window, or that it is still there.
+func (h *half) probe() {
+	p := h.net.newPacket(&h.flow, kindProbe)
+	p.half, p.conn = h, h.reader
+	h.net.send(p)
+}
+
+// healthy reports whether everything comes through, there and back.
+func (h *half) healthy() bool {
+	return h.flow.fails() == 0 && h.reader.out.flow.fails() == 0 && !h.reader.forgotten && !h.reader.reset
+}
+
+// pathChanged looks at the direction after a fault: acknowledgements under way on a link that is down are lost,
+// and what is outstanding may have to be sent again.
+func (h *half) pathChanged(now int64) {
+	if h.dead {
+		return
+	}
+	h.settle(now)
+	if h.reader.forgotten || h.reader.reset || h.reader.out.flow.fails() == 1 {
+		h.segments.uncover()
+		h.updates = h.updates[:0]
+		h.net.agenda.remove(&h.ack)
+	}
+	if h.outstanding() && !h.healthy() {
+		h.awaitRetry(now)
+	}
+}
+
+// hurry retransmits at once what was lost.
+func (h *half) hurry(now int64) {
+	h.settle(now)
+	if h.dead || h.segments.lost() == 0 {
+		return
+	}
+	h.net.agenda.remove(&h.retry)
+	h.resend(now)
+}
+
+// kill ends the direction: nothing more is sent. What is under way may still arrive, and what has arrived stays readable.
+func (h *half) kill() {
+	h.dead = true
+	h.net.agenda.remove(&h.ack)
+	h.net.agenda.remove(&h.retry)
+	h.updates = nil
+}
+
+// discard forgets the bytes, which nobody will read.
+func (h *half) discard() {
+	h.discarded = true
+	if !h.reading {
+		h.data.clear(&h.net.buffers)
+	}
+}
+
+type segmentState uint8
+
+const (
+	segmentSent segmentState = iota
+	segmentLost
+	segmentHeld
+	segmentArrived
+)
+
+// segment is a piece of a stream that has been sent and whose acknowledgement has not come back.
+type segment struct {
+	start, end uint64
+	edge       uint64 // what its acknowledgement tells
+	first      int64  // when it was sent for the first time
+	ackAt      int64  // when its acknowledgement comes back, or never
+	tries      int32
+	state      segmentState
+	fin        bool
+}
+
+// segments is a queue of them, numbered from the first of the stream; a ring whose size is a power of two.
+type segments struct {
+	ring    []segment
+	base    uint64 // number of the first
+	count   int
+	ordered uint64 // number of the first that has not arrived in order
+	covered uint64 // number of the first whose acknowledgement is not on its way
+}
+
+func (q *segments) len() int    { return q.count }
+func (q *segments) end() uint64 { return q.base + uint64(q.count) }
+
+func (q *segments) get(n uint64) *segment { return &q.ring[n&uint64(len(q.ring)-1)] }
+
+// find is the segment of a number, or nil if it has been acknowledged.
+func (q *segments) find(n uint64) *segment {
+	if n < q.base || n >= q.end() {
+		return nil
+	}
+	return q.get(n)
+}
+
+func (q *segments) front() *segment { return q.get(q.base) }
+
+func (q *segments) add(s segment) uint64 {
+	if q.count == len(q.ring) {
+		q.grow()
+	}
+	n := q.end()
+	q.count++
+	*q.get(n) = s
+	return n
+}
+
+func (q *segments) grow() {
+	larger := segments{ring: make([]segment, 1<<bits.Len(uint(max(1, 2*len(q.ring)-1)))), base: q.base, count: q.count}
+	for n := q.base; n < q.end(); n++ {
+		*larger.get(n) = *q.get(n)
+	}
+	q.ring = larger.ring
+}
+
+func (q *segments) pop() segment {
+	s := *q.front()
+	q.base++
+	q.count--
+	q.ordered, q.covered = max(q.ordered, q.base), max(q.covered, q.base)
+	return s
+}
+
+// firstMissing is the first segment that has not arrived in order.
+func (q *segments) firstMissing() *segment { return q.find(q.ordered) }
+
+// cover sends an acknowledgement for everything that has arrived in order, and reports whether it told anything new.
+func (q *segments) cover(at int64, edge uint64) bool {
+	before := q.covered
+	for ; q.covered < q.ordered; q.covered++ {
+		s := q.get(q.covered)
+		s.ackAt, s.edge = at, edge
+	}
+	return q.covered > before
+}
+
+// uncover loses the acknowledgements that are on their way.
+func (q *segments) uncover() {
+	for n := q.base; n < q.covered; n++ {
+		q.get(n).ackAt = never
+	}
+	q.covered = q.base
+}
+
+func (q *segments) nextAck() int64 {
+	if q.count == 0 {
+		return never
+	}
+	return q.front().ackAt
+}
+
+func (q *segments) lost() int { return q.in(segmentLost) }
+func (q *segments) held() int { return q.in(segmentHeld) }
+
+// in counts the segments in a state.
+func (q *segments) in(state segmentState) (n int) {
+	for i := q.base; i < q.end(); i++ {
+		if q.get(i).state == state {
+			n++
+		}
+	}
+	return n
+}

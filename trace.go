@@ -1,0 +1,319 @@
+package gosimnet
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"iter"
+	"net/netip"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// The kinds of events in a trace.
+const (
+	EventSend      = "send"      // a packet was sent
+	EventLost      = "lost"      // it was lost: Cause says why
+	EventHeld      = "held"      // a partition keeps it
+	EventDeliver   = "deliver"   // it arrived
+	EventDuplicate = "duplicate" // it arrived once more
+	EventOpen      = "open"      // a dial succeeded
+	EventAccept    = "accept"    // a connection was accepted
+	EventRefuse    = "refuse"    // a dial met no listener
+	EventClose     = "close"     // Close, or with the cause "write" CloseWrite, was called
+	EventReset     = "reset"     // an end of a connection was reset
+	EventTimeout   = "timeout"   // an end of a connection, or a dial, gave up
+	EventFault     = "fault"     // the test made something worse; Cause says what
+	EventRepair    = "repair"    // or better
+	EventPower     = "power"     // a host was switched on or off
+	EventTimer     = "timer"     // a SimTimer fired
+)
+
+// The causes of losses, in traces and in LinkStats.
+const (
+	CauseLoss      = "loss"      // the link's Loss
+	CauseDropSend  = "dropsend"  // a faulty network card at the sender
+	CauseDeafRead  = "deaf"      // a faulty network card at the receiver
+	CauseIsolated  = "isolated"  // the sender or the receiver is cut off
+	CausePartition = "partition" // a partition or a cut link, in the mode DropPackets, or, for held packets, HoldPackets
+	CauseRejected  = "rejected"  // a partition or a cut link, in the mode RejectPackets
+	CausePower     = "power"     // the sender or the receiver has no power
+	CauseBacklog   = "backlog"   // a SYN met a listener whose backlog is full; it counts as delivered
+	CauseOverflow  = "overflow"  // a full receive queue; it counts as delivered
+	CauseLate      = "late"      // of a delivery: deliverDroppedSends
+)
+
+// causeHeld is the internal mark of a packet that a cut holds.
+const causeHeld = "held"
+
+// Event is one entry of a trace.
+type Event struct {
+	Time     time.Time
+	Kind     string         // EventSend …
+	From, To string         // hosts; of faults, the names given
+	Network  string         // "tcp" …
+	Src, Dst netip.AddrPort //
+	N        uint64         // the packet's number in its flow, from 0
+	Size     int            // its payload bytes
+	Cause    string         // why it was lost, or what the fault was
+	What     string         // of packets: "SYN", "data", "FIN", "message" …
+	Issued   time.Time      // when the packet was sent
+}
+
+// String is the event in one line.
+func (e Event) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %-7s", e.Time.UTC().Format("15:04:05.000000000"), e.Kind)
+	if e.From != "" || e.To != "" {
+		fmt.Fprintf(&b, " %s→%s", end(e.From, e.Src), end(e.To, e.Dst))
+	}
+	if e.What != "" {
+		fmt.Fprintf(&b, " %s #%d %d B", e.What, e.N, e.Size)
+	}
+	if e.Cause != "" {
+		fmt.Fprintf(&b, " (%s)", e.Cause)
+	}
+	return b.String()
+}
+
+func end(host string, at netip.AddrPort) string {
+	if host == "" {
+		return "*"
+	}
+	if at.Port() == 0 {
+		return host
+	}
+	return fmt.Sprintf("%s:%d", host, at.Port())
+}
+
+// record is an event as it is kept.
+type record struct {
+	at       int64
+	issued   int64
+	kind     string
+	cause    string
+	what     packetKind
+	packet   bool
+	flow     *flow
+	host     *Host
+	from, to string // of faults
+	n        uint64
+	size     int
+	whence   string
+}
+
+// tracer hashes every event and keeps the last.
+type tracer struct {
+	hash  hash.Hash
+	buf   []byte
+	ring  []record
+	count int64  // of all events
+	flows uint64 // named so far
+}
+
+// add logs an event. Events come in canonical order.
+func (t *tracer) add(s *Simnet, r record) {
+	t.count++
+	if r.flow != nil && r.flow.traced == 0 {
+		t.name(r.flow)
+	}
+	t.encode(&r)
+	if limit := s.cfg.TraceLimit; limit > 0 {
+		if len(t.ring) < limit {
+			t.ring = append(t.ring, r)
+		} else {
+			t.ring[(t.count-1)%int64(limit)] = r
+		}
+	}
+}
+
+const hashBlock = 4 << 10
+
+// name introduces a flow: by names and ports, not by addresses, which depend on who made hosts first.
+func (t *tracer) name(f *flow) {
+	t.flows++
+	f.traced = t.flows
+	b := append(t.buf, 0)
+	b = appendString(b, f.network)
+	for _, h := range [...]*Host{f.from, f.to} {
+		if h == nil {
+			b = append(b, 0)
+		} else {
+			b = appendString(b, h.name)
+		}
+	}
+	b = binary.LittleEndian.AppendUint16(b, f.src.Port())
+	t.buf = binary.LittleEndian.AppendUint16(b, f.dst.Port())
+}
+
+func appendString(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// encode appends an event to what is to be hashed.
+func (t *tracer) encode(r *record) {
+	b := append(t.buf, r.kind[0], r.kind[2], byte(len(r.kind)), byte(r.what))
+	b = binary.AppendUvarint(b, uint64(r.at))
+	b = binary.AppendUvarint(b, r.n)
+	b = binary.AppendUvarint(b, uint64(r.size))
+	b = appendString(b, r.cause)
+	if r.flow != nil {
+		b = binary.AppendUvarint(b, r.flow.traced)
+	} else {
+		b = append(b, 0)
+		b = appendString(appendString(b, r.from), r.to)
+		if r.host != nil {
+			b = appendString(b, r.host.name)
+		}
+	}
+	t.buf = b
+	if len(b) >= hashBlock {
+		t.flush()
+	}
+}
+
+func (t *tracer) flush() {
+	t.hash.Write(t.buf)
+	t.buf = t.buf[:0]
+}
+
+// tracePacket logs what becomes of a packet.
+func (s *Simnet) tracePacket(kind string, p *packet, at int64, cause string) {
+	s.trace.add(s, record{at: at, issued: p.issued, kind: kind, cause: cause, what: p.kind, packet: true, flow: p.flow, n: p.event.n, size: p.size, whence: p.whence})
+	if s.cfg.TracePayload && kind == EventSend {
+		s.tracePayload(p)
+	}
+}
+
+// tracePayload covers the bytes of a packet.
+func (s *Simnet) tracePayload(p *packet) {
+	s.trace.flush()
+	for _, b := range p.bytes() {
+		s.trace.hash.Write(b)
+	}
+}
+
+// bytes lists the payload of a packet, in pieces.
+func (p *packet) bytes() [][]byte {
+	if p.half != nil {
+		return p.half.payloadOf(p)
+	}
+	return [][]byte{p.payload}
+}
+
+// traceFault logs a fault or a repair.
+func (s *Simnet) traceFault(kind, origin, target, what string) {
+	s.trace.add(s, record{at: s.t, kind: kind, from: origin, to: target, cause: what})
+}
+
+// note logs a call on a connection, in canonical order among those of this instant.
+func (s *Simnet) note(f *flow, kind, cause string) {
+	f.asked++
+	s.issue(issued{host: f.from, key: f.key, n: f.asked, rank: 1, op: &noted{s, record{kind: kind, cause: cause, flow: f}}}, never)
+}
+
+// noted is an event that waits for its place in the trace.
+type noted struct {
+	net *Simnet
+	rec record
+}
+
+func (o *noted) admit(at int64) {
+	o.rec.at, o.rec.issued = at, at
+	o.rec.flow.from.clock++
+	o.net.trace.add(o.net, o.rec)
+}
+
+// TraceHash is the SHA-256, in hexadecimal, over all events so far in canonical order: times, flows, numbers, sizes and outcomes, and, with
+// SimNetConfig.TracePayload, payloads. What was called at this very instant is not yet among them, except after Close. Two runs with
+// the same hash went the same way. A caller that lives by another clock than the network gets "".
+func (s *Simnet) TraceHash() string {
+	sum := ""
+	s.look(func() {
+		s.trace.flush()
+		sum = hex.EncodeToString(s.trace.hash.Sum(nil))
+	})
+	return sum
+}
+
+// Trace lists the events that are retained, oldest first. It shows the events as of its first step, and may be
+// called after Close.
+func (s *Simnet) Trace() iter.Seq[Event] {
+	return func(yield func(Event) bool) {
+		var events []Event
+		s.look(func() {
+			for r := range s.trace.records() {
+				events = append(events, s.event(r))
+			}
+		})
+		for _, e := range events {
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// look runs f with the network locked, also after Close.
+func (s *Simnet) look(f func()) {
+	if s.control(func() error { f(); return nil }) == nil {
+		return
+	}
+	s.locked(func() {
+		if s.closed {
+			f()
+		}
+	})
+}
+
+// records lists what the ring holds, oldest first.
+func (t *tracer) records() iter.Seq[*record] {
+	return func(yield func(*record) bool) {
+		n := int64(len(t.ring))
+		for i := range n {
+			if !yield(&t.ring[(max(0, t.count-n)+i)%n]) {
+				return
+			}
+		}
+	}
+}
+
+// event is a record for users.
+func (s *Simnet) event(r *record) Event {
+	e := Event{Time: s.time(r.at), Issued: s.time(r.issued), Kind: r.kind, From: r.from, To: r.to, N: r.n, Size: r.size, Cause: r.cause}
+	if r.host != nil {
+		e.From = r.host.name
+	}
+	if r.packet {
+		e.What = r.what.String()
+	}
+	if f := r.flow; f != nil {
+		e.From, e.Network, e.Src, e.Dst = f.from.name, f.network, f.src, f.dst
+		e.To = f.dst.Addr().String()
+		if f.to != nil {
+			e.To = f.to.name
+		}
+	}
+	return e
+}
+
+// caller is the file and line outside this package that made a call, or "" for what the network does by itself.
+func caller() string {
+	var pcs [32]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
+	for {
+		f, more := frames.Next()
+		inside := strings.HasPrefix(f.Function, "github.com/glycerine/gosimnet.") && !strings.HasSuffix(f.File, "_test.go")
+		if !inside && f.Function != "" {
+			if strings.HasPrefix(f.Function, "runtime.") {
+				return ""
+			}
+			return fmt.Sprintf("%s:%d", f.File, f.Line)
+		}
+		if !more {
+			return ""
+		}
+	}
+}
