@@ -229,15 +229,14 @@ type dialKey struct {
 	port uint16
 }
 
-// ephemeral takes the next free port that nobody listens on, preferring those not in TIME_WAIT; 0 if all are in use.
+// ephemeral takes the next port that no connection has and nobody listens on; 0 if all are in use. Going round, it comes last to
+// those that were in use last, so that TIME_WAIT need not be asked.
 func (h *Host) ephemeral() uint16 {
-	for _, reuse := range [...]bool{false, true} {
-		for range ephemeralPorts {
-			p := firstEphemeral + h.ports.cursor%ephemeralPorts
-			h.ports.cursor++
-			if h.ports.inUse[p] == 0 && !h.listensOn(p) && (reuse || h.ports.waiting[p] <= h.net.t) {
-				return p
-			}
+	for range ephemeralPorts {
+		p := firstEphemeral + h.ports.cursor%ephemeralPorts
+		h.ports.cursor++
+		if h.ports.inUse[p] == 0 && !h.listensOn(p) {
+			return p
 		}
 	}
 	return 0

@@ -169,7 +169,7 @@ func (h *half) read(b []byte) int {
 		from := h.data
 		s.leave()
 		from.peek(b[:n])
-		s.reenter()
+		s.mu.Lock()
 		h.reading = false
 	}
 	h.taken += uint64(n)
@@ -263,7 +263,7 @@ func (h *half) accept(b []byte) int {
 		chain := s.buffers.chain(len(b))
 		s.leave()
 		chain.fill(b)
-		s.reenter()
+		s.mu.Lock()
 		if h.writer.closed || s.closed || h.dead || h.finQueued {
 			(&byteQueue{head: chain}).clear(&s.buffers)
 			return 0

@@ -143,8 +143,11 @@ func (h *Host) listenerAt(a netip.Addr, port uint16) *Listener {
 	return nil
 }
 
-// full reports whether another SYN is dropped: Linux keeps one more than the backlog.
-func (l *Listener) full() bool { return len(l.queue)+len(l.opening) > l.backlog }
+// full reports whether another SYN is dropped: Linux keeps one more than the backlog. While somebody waits in Accept nothing
+// is full, however many SYNs arrive at one instant: they would be accepted one by one.
+func (l *Listener) full() bool {
+	return l.acceptors.empty() && len(l.queue)+len(l.opening) > l.backlog
+}
 
 // enqueue makes a connection ready to be accepted.
 func (l *Listener) enqueue(c *Conn) {

@@ -21,10 +21,10 @@ var errWrongClock = errors.New("gosimnet: a network made inside a synctest bubbl
 
 // scheduler is the part of a Simnet that makes time pass.
 //
-// It owns no goroutine: one timer is armed for the next instant at which anything can have to be
-// done, and its callback is the step. A timer in the future is also the barrier that
-// makes runs repeat: in a bubble it fires only when every goroutine has come to rest, so that
-// all operations of earlier instants are in the pending list by then.
+// One goroutine waits on one timer, which is armed for the next instant at which anything can have to
+// be done, by whoever brought that about: a call costs no switch to the scheduler and back. A timer in the future is also
+// the barrier that makes runs repeat: in a bubble it fires only when every goroutine has come to rest,
+// so that all operations of earlier instants are in the pending list by then.
 //
 // The lock is held for memory moves only, never across anything that waits.
 type scheduler struct {
@@ -35,13 +35,14 @@ type scheduler struct {
 	t       int64 // the present instant, valid while locked
 
 	timer   *time.Timer
-	armed   int64 // what the timer is set to, or never
+	ended   chan struct{} // the goroutine has
+	armed   int64         // what the timer is set to, or never
 	agenda  agenda
 	pending []issued  // issued at t or earlier, not yet admitted
 	wanted  int64     // the first instant that needs one of them admitted, or never
 	batch   []issued  // room for the operations being admitted
 	ready   []*waiter // to be woken, one an instant
-	turns   []*waiter // the room that ready uses
+	turn    int       // whose turn it is among ready
 	idle    []*waiter // the pool
 	wakes   []*waiter // to be woken as soon as the lock is released
 
@@ -72,8 +73,10 @@ func (s *scheduler) begin(many bool) {
 	s.phase = s.start.UnixNano() % 1000
 	s.many = many || !s.virtual
 	s.armed, s.wanted = never, never
-	s.timer = time.AfterFunc(time.Hour, s.step)
+	s.timer = time.NewTimer(time.Hour)
 	s.timer.Stop()
+	s.ended = make(chan struct{})
+	go s.run()
 }
 
 // enter locks the network at the present instant. The error is net.ErrClosed after Close, or says
@@ -206,14 +209,25 @@ func (op issued) compare(o issued) int {
 	return cmp.Or(cmp.Compare(op.key, o.key), cmp.Compare(op.n, o.n), cmp.Compare(op.rank, o.rank))
 }
 
-// step is the timer's callback: it admits what earlier instants issued, lets happen what is due, and
+// run is the scheduler's goroutine.
+func (s *scheduler) run() {
+	for {
+		<-s.timer.C
+		if !s.step() {
+			close(s.ended)
+			return
+		}
+	}
+}
+
+// step is what happens at an instant: it admits what earlier instants issued, lets happen what is due, and
 // wakes at most one goroutine, besides those whose deadlines are exactly now.
-func (s *scheduler) step() {
+func (s *scheduler) step() (more bool) {
 	s.reenter()
 	s.armed = never
 	if s.closed {
 		s.mu.Unlock()
-		return
+		return false
 	}
 	s.steps++
 	s.admitBefore(s.t)
@@ -222,20 +236,20 @@ func (s *scheduler) step() {
 	}
 	s.wakeOne()
 	s.leave()
+	return true
 }
 
 // wakeOne takes the next of those who wait for an instant of their own.
 func (s *scheduler) wakeOne() {
-	if len(s.ready) == 0 {
+	if s.turn == len(s.ready) {
 		return
 	}
-	s.ready[0].queued = false
-	s.wakes = append(s.wakes, s.ready[0])
-	s.ready[0] = nil
-	s.ready = s.ready[1:]
-	if len(s.ready) == 0 {
-		s.ready = s.turns[:0]
-		s.turns = s.ready
+	w := s.ready[s.turn]
+	s.ready[s.turn] = nil
+	w.queued = false
+	s.wakes = append(s.wakes, w)
+	if s.turn++; s.turn == len(s.ready) {
+		s.ready, s.turn = s.ready[:0], 0
 	}
 }
 
@@ -243,7 +257,7 @@ func (s *scheduler) wakeOne() {
 // that fires earlier alone: a step too many does no harm.
 func (s *scheduler) arm() {
 	next := min(s.agenda.earliest(), s.wanted)
-	if len(s.ready) > 0 {
+	if s.turn < len(s.ready) {
 		next = min(next, s.clear(s.t+1))
 	}
 	if next >= s.armed || s.closed {
@@ -258,11 +272,10 @@ func (s *scheduler) arm() {
 	}
 }
 
-// halt ends time: no step runs after it. The caller holds the lock and releases it with leave.
+// halt ends time: no step does anything after it. The caller holds the lock, releases it with leave, and waits for ended.
 func (s *scheduler) halt() {
 	s.closed = true
-	s.timer.Stop()
-	s.armed = never
-	s.wakes = append(s.wakes, s.ready...)
+	s.timer.Reset(0)
+	s.wakes = append(s.wakes, s.ready[s.turn:]...)
 	s.ready, s.pending, s.agenda = nil, nil, agenda{}
 }

@@ -175,6 +175,7 @@ func (s *Simnet) Close() {
 	s.halt()
 	s.leave()
 	s.life.ReqStop.Close()
+	<-s.ended
 	s.life.MarkDone()
 }
 

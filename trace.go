@@ -115,17 +115,12 @@ type tracer struct {
 
 // add logs an event. Events come in canonical order.
 func (t *tracer) add(s *Simnet, r record) {
-	t.count++
-	if r.flow != nil && r.flow.traced == 0 {
-		t.name(r.flow)
+	t.encode(r.kind, r.cause, r.what, t.named(r.flow), r.at, r.n, r.size)
+	if r.flow == nil {
+		t.encodeNames(&r)
 	}
-	t.encode(&r)
-	if limit := s.cfg.TraceLimit; limit > 0 {
-		if len(t.ring) < limit {
-			t.ring = append(t.ring, r)
-		} else {
-			t.ring[(t.count-1)%int64(limit)] = r
-		}
+	if kept := t.next(s.cfg.TraceLimit); kept != nil {
+		*kept = r
 	}
 }
 
@@ -152,26 +147,50 @@ func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// encode appends an event to what is to be hashed.
-func (t *tracer) encode(r *record) {
-	b := append(t.buf, r.kind[0], r.kind[2], byte(len(r.kind)), byte(r.what))
-	b = binary.AppendUvarint(b, uint64(r.at))
-	b = binary.AppendUvarint(b, r.n)
-	b = binary.AppendUvarint(b, uint64(r.size))
-	b = appendString(b, r.cause)
-	if r.flow != nil {
-		b = binary.AppendUvarint(b, r.flow.traced)
-	} else {
-		b = append(b, 0)
-		b = appendString(appendString(b, r.from), r.to)
-		if r.host != nil {
-			b = appendString(b, r.host.name)
-		}
-	}
-	t.buf = b
-	if len(b) >= hashBlock {
+// encode appends an event of a flow to what is to be hashed; flow 0 is none.
+func (t *tracer) encode(kind, cause string, what packetKind, flow uint64, at int64, n uint64, size int) {
+	if len(t.buf) >= hashBlock {
 		t.flush()
 	}
+	b := append(t.buf, kind[0], kind[2], byte(len(kind)), byte(what))
+	b = binary.AppendUvarint(b, flow)
+	b = binary.AppendUvarint(b, uint64(at))
+	b = binary.AppendUvarint(b, n)
+	b = binary.AppendUvarint(b, uint64(size))
+	t.buf = appendString(b, cause)
+}
+
+// encodeNames appends what an event without a flow is about.
+func (t *tracer) encodeNames(r *record) {
+	b := appendString(appendString(t.buf, r.from), r.to)
+	if r.host != nil {
+		b = appendString(b, r.host.name)
+	}
+	t.buf = b
+}
+
+// named is the number of a flow in what is hashed, which it gets there on its first appearance.
+func (t *tracer) named(f *flow) uint64 {
+	if f == nil {
+		return 0
+	}
+	if f.traced == 0 {
+		t.name(f)
+	}
+	return f.traced
+}
+
+// next is the place for one more record, or nil if none are kept.
+func (t *tracer) next(limit int) *record {
+	t.count++
+	switch {
+	case limit <= 0:
+		return nil
+	case len(t.ring) < limit:
+		t.ring = append(t.ring, record{})
+		return &t.ring[len(t.ring)-1]
+	}
+	return &t.ring[(t.count-1)%int64(limit)]
 }
 
 func (t *tracer) flush() {
@@ -181,7 +200,11 @@ func (t *tracer) flush() {
 
 // tracePacket logs what becomes of a packet.
 func (s *Simnet) tracePacket(kind string, p *packet, at int64, cause string) {
-	s.trace.add(s, record{at: at, issued: p.issued, kind: kind, cause: cause, what: p.kind, packet: true, flow: p.flow, n: p.event.n, size: p.size, whence: p.whence})
+	t := &s.trace
+	t.encode(kind, cause, p.kind, t.named(p.flow), at, p.event.n, p.size)
+	if r := t.next(s.cfg.TraceLimit); r != nil {
+		*r = record{at: at, issued: p.issued, kind: kind, cause: cause, what: p.kind, packet: true, flow: p.flow, n: p.event.n, size: p.size, whence: p.whence}
+	}
 	if s.cfg.TracePayload && kind == EventSend {
 		s.tracePayload(p)
 	}

@@ -61,7 +61,7 @@ func (s *scheduler) await(l *waitlist, what string) {
 	l.add(w)
 	s.leave()
 	<-w.ch
-	s.reenter()
+	s.mu.Lock() // who woke it, at this very instant, has set the time
 	l.remove(w)
 	s.done(w)
 }
