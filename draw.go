@@ -35,8 +35,18 @@ func draw(seed, flow uint64, p purpose, n uint64) uint64 {
 // unit maps a random word to [0, 1).
 func unit(word uint64) float64 { return float64(word>>11) / (1 << 53) }
 
-// happens reports whether an event of probability p happens, given a random word.
-func happens(p float64, word uint64) bool { return p > 0 && unit(word) < p }
+// happens reports whether an event of probability p happens, by random word n of one purpose of the flow.
+func (f *flow) happens(p float64, why purpose, n uint64) bool {
+	return p > 0 && unit(draw(f.net.seed, f.key, why, n)) < p
+}
+
+// delay is the latency of the flow's link, by random word n of one purpose.
+func (f *flow) delay(l *link, why purpose, n uint64) int64 {
+	if l.constant > 0 {
+		return l.constant
+	}
+	return l.latency(draw(f.net.seed, f.key, why, n))
+}
 
 // hashString folds s into h: FNV-1a with a strong finish.
 func hashString(h uint64, s string) uint64 {

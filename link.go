@@ -3,6 +3,7 @@ package gosimnet
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 )
@@ -129,6 +130,7 @@ type link struct {
 	from, to   *Host
 	cfg        LinkConfig // with its defaults filled in
 	generation uint64     // of cfg
+	constant   int64      // the latency, if it is always the same
 	tick       int64      // arrivals are rounded up to it; 0: not at all
 	lastDue    int64      // no packet arrives before the one before it
 	cut        *cut       // the partition that stops it, or nil
@@ -178,6 +180,10 @@ func (s *Simnet) configure(l *link) {
 		l.cfg.MTU = defaultMTU
 	}
 	l.tick = int64(s.scenario.Tick)
+	l.constant = 0
+	if u, ok := l.cfg.Latency.(uniform); ok && u.min == u.max {
+		l.constant = l.least()
+	}
 	l.generation++
 }
 
@@ -201,7 +207,11 @@ func (l *link) arrival(at, latency int64) int64 {
 
 // loses draws the fate of p.
 func (l *link) loses(p *packet) bool {
-	return happens(l.cfg.Loss, draw(p.flow.net.seed, p.flow.key, drawLoss, p.event.n))
+	loss := l.cfg.Loss
+	if loss > 0 && p.count > 1 { // fragments, each of which may be the one that is missing
+		loss = 1 - math.Pow(1-loss, float64(p.count))
+	}
+	return p.flow.happens(loss, drawLoss, p.event.n)
 }
 
 // segment is the largest piece of a stream that crosses the link as one packet.

@@ -111,7 +111,7 @@ func (s *Simnet) sendAt(p *packet, at int64) {
 func (s *Simnet) estimate(p *packet) {
 	l := p.flow.way()
 	p.latGen = l.generation
-	p.lat = l.latency(draw(s.seed, p.flow.key, drawLatency, p.event.n))
+	p.lat = p.flow.delay(l, drawLatency, p.event.n)
 }
 
 // way is the link that the flow takes.
@@ -182,7 +182,7 @@ func (p *packet) leaving() string {
 	if f.isolated() {
 		return CauseIsolated
 	}
-	if c := f.current(); happens(c.drop, draw(f.net.seed, f.key, drawDropSend, p.event.n)) {
+	if f.happens(f.current().drop, drawDropSend, p.event.n) {
 		return CauseDropSend
 	}
 	if cut := f.way().cut; cut != nil {
@@ -209,7 +209,7 @@ func (p *packet) arriving() string {
 	if cut := f.way().cut; cut != nil {
 		return cut.stop(p)
 	}
-	if c := f.current(); happens(c.deaf, draw(f.net.seed, f.key, drawDeafRead, p.event.n)) {
+	if f.happens(f.current().deaf, drawDeafRead, p.event.n) {
 		return CauseDeafRead
 	}
 	return ""

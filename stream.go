@@ -190,11 +190,11 @@ func (h *half) advance() {
 // has crossed the way back, if it does.
 func (h *half) acknowledge(n uint64, now int64) {
 	back := &h.reader.out.flow
-	if happens(back.fails(), draw(h.net.seed, h.key, drawAckLoss, n)) {
+	if h.happens(back.fails(), drawAckLoss, n) {
 		h.awaitRetry(now)
 		return
 	}
-	at := max(h.lastAck, now+back.way().latency(draw(h.net.seed, h.key, drawAckLatency, n)))
+	at := max(h.lastAck, now+h.delay(back.way(), drawAckLatency, n))
 	h.lastAck = at
 	h.advertised = h.taken + uint64(h.reader.receiveBuffer())
 	if !h.segments.cover(at, h.advertised) {
@@ -211,12 +211,12 @@ func (h *half) opened(now int64) {
 		return
 	}
 	back := &h.reader.out.flow
-	if happens(back.fails(), draw(h.net.seed, h.key, drawProbe, edge)) {
+	if h.happens(back.fails(), drawProbe, edge) {
 		h.awaitRetry(now)
 		return
 	}
 	h.advertised = edge
-	at := max(h.lastAck, now+back.way().latency(draw(h.net.seed, h.key, drawProbe, edge+1)))
+	at := max(h.lastAck, now+h.delay(back.way(), drawProbe, edge+1))
 	h.lastAck = at
 	h.updates = append(h.updates, update{at, edge})
 	h.attend()
