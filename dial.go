@@ -275,10 +275,10 @@ func (op *dial) await(ctx context.Context) {
 		op.waiting.add(w)
 		s.leave()
 		select {
-		case <-w.ch:
+		case <-w.c:
 		case <-ctx.Done():
 		}
-		s.reenter()
+		s.resume(w)
 		op.waiting.remove(w)
 		s.done(w)
 	}

@@ -21,8 +21,9 @@ var errWrongClock = errors.New("gosimnet: a network made inside a synctest bubbl
 
 // scheduler is the part of a Simnet that makes time pass.
 //
-// One goroutine waits on one timer, which is armed for the next instant at which anything can have to
-// be done, by whoever brought that about: a call costs no switch to the scheduler and back. A timer in the future is also
+// Whatever happens by itself happens in a step, at the next instant at which anything can have to be done. A timer is armed for it by
+// whoever brought that about, so that a call costs no switch to the scheduler and back. The step is made by the
+// goroutine that it will wake, if that can be told, and by the scheduler's own goroutine otherwise: at an instant there is one step. The timer in the future is also
 // the barrier that makes runs repeat: in a bubble it fires only when every goroutine has come to rest,
 // so that all operations of earlier instants are in the pending list by then.
 //
@@ -35,11 +36,16 @@ type scheduler struct {
 	t       int64 // the present instant, valid while locked
 
 	timer   *time.Timer
-	ended   chan struct{} // the goroutine has
-	armed   int64         // what the timer is set to, or never
+	inside  int           // goroutines that wait in calls, and the scheduler's
+	ended   chan struct{} // they all have left, after Close
+	set     int64         // what the timer is set to, or never
+	armed   int64         // when the next step happens, or never
+	alarm   *waiter       // who makes it; nil: the goroutine
+	self    *waiter       // who makes the present one, if a waiter does
 	agenda  agenda
-	pending []issued  // issued at t or earlier, not yet admitted
-	wanted  int64     // the first instant that needs one of them admitted, or never
+	pending []issued // issued at t or earlier, not yet admitted
+	wanted  int64    // the first instant that needs one of them admitted, or never
+	needed  admissible
 	batch   []issued  // room for the operations being admitted
 	ready   []*waiter // to be woken, one an instant
 	turn    int       // whose turn it is among ready
@@ -72,10 +78,11 @@ func (s *scheduler) begin(many bool) {
 	s.virtual = s.start.Year() < 2015
 	s.phase = s.start.UnixNano() % 1000
 	s.many = many || !s.virtual
-	s.armed, s.wanted = never, never
+	s.set, s.armed, s.wanted = never, never, never
 	s.timer = time.NewTimer(time.Hour)
 	s.timer.Stop()
 	s.ended = make(chan struct{})
+	s.inside = 1
 	go s.run()
 }
 
@@ -130,18 +137,6 @@ func (s *scheduler) leave() {
 	}
 }
 
-// wakeNext wakes w at an instant of its own, after those that are to be woken already.
-func (s *scheduler) wakeNext(w *waiter) {
-	if s.many {
-		s.wakes = append(s.wakes, w)
-		return
-	}
-	if !w.queued {
-		w.queued = true
-		s.ready = append(s.ready, w)
-	}
-}
-
 // clear moves an instant off the round microseconds, where users' own timers fire.
 func (s *scheduler) clear(at int64) int64 {
 	if (at+s.phase)%1000 == 0 {
@@ -163,8 +158,15 @@ func (s *scheduler) exactly(e *event, at int64) {
 func (s *scheduler) issue(op issued, by int64) {
 	op.at, op.by = s.t, by
 	s.pending = append(s.pending, op)
-	s.wanted = min(s.wanted, by)
+	s.want(op)
 	s.issues++
+}
+
+// want notes when a pending operation is needed.
+func (s *scheduler) want(op issued) {
+	if op.by < s.wanted {
+		s.wanted, s.needed = op.by, op.op
+	}
 }
 
 // admitBefore admits, in canonical order, everything that was issued before an instant.
@@ -177,13 +179,13 @@ func (s *scheduler) admitBefore(t int64) {
 		t = never
 	}
 	batch, kept := s.batch[:0], s.pending[:0]
-	s.wanted = never
+	s.wanted, s.needed = never, nil
 	for _, op := range s.pending {
 		if op.at < t {
 			batch = append(batch, op)
 		} else {
 			kept = append(kept, op)
-			s.wanted = min(s.wanted, op.by)
+			s.want(op)
 		}
 	}
 	clear(s.pending[len(kept):])
@@ -209,65 +211,82 @@ func (op issued) compare(o issued) int {
 	return cmp.Or(cmp.Compare(op.key, o.key), cmp.Compare(op.n, o.n), cmp.Compare(op.rank, o.rank))
 }
 
-// run is the scheduler's goroutine.
+// run is the scheduler's goroutine. It makes the steps that no waiter makes.
 func (s *scheduler) run() {
 	for {
 		<-s.timer.C
-		if !s.step() {
-			close(s.ended)
+		s.reenter()
+		s.set = never
+		if s.closed {
+			s.done(&waiter{queued: true})
+			s.mu.Unlock()
 			return
 		}
+		s.step()
+		s.leave()
 	}
 }
 
 // step is what happens at an instant: it admits what earlier instants issued, lets happen what is due, and
 // wakes at most one goroutine, besides those whose deadlines are exactly now.
-func (s *scheduler) step() (more bool) {
-	s.reenter()
-	s.armed = never
-	if s.closed {
-		s.mu.Unlock()
-		return false
-	}
+func (s *scheduler) step() {
+	s.armed, s.alarm = never, nil
 	s.steps++
 	s.admitBefore(s.t)
 	for s.agenda.earliest() <= s.t {
 		s.agenda.pop().act.fire(s.t)
 	}
 	s.wakeOne()
-	s.leave()
-	return true
 }
 
-// wakeOne takes the next of those who wait for an instant of their own.
-func (s *scheduler) wakeOne() {
-	if s.turn == len(s.ready) {
+// next is the first instant at which anything can have to be done, and the waiter that this will wake, if that is easily told.
+func (s *scheduler) next() (at int64, who *waiter) {
+	if s.turn < len(s.ready) {
+		return s.clear(s.t + 1), s.ready[s.turn]
+	}
+	if s.wanted < s.agenda.earliest() {
+		return s.wanted, beneficiary(s.needed)
+	}
+	if len(s.agenda.slots) == 0 {
+		return never, nil
+	}
+	return s.agenda.slots[0].at, beneficiary(s.agenda.slots[0].ev.act)
+}
+
+// beneficiary is the waiter that the arrival of a packet will wake, or nil.
+func beneficiary(op any) *waiter {
+	p, ok := op.(*packet)
+	switch {
+	case !ok:
+	case p.half != nil:
+		return p.half.readers.first()
+	case p.circuit != nil:
+		return p.circuit.conn.in.readers.first()
+	}
+	return nil
+}
+
+// arm sees to it that a step happens at the next instant that needs one: a timer that fires earlier is left
+// alone, for a step too many does no harm.
+func (s *scheduler) arm() {
+	if s.closed {
 		return
 	}
-	w := s.ready[s.turn]
-	s.ready[s.turn] = nil
-	w.queued = false
-	s.wakes = append(s.wakes, w)
-	if s.turn++; s.turn == len(s.ready) {
-		s.ready, s.turn = s.ready[:0], 0
-	}
-}
-
-// arm sets the timer for the first instant at which anything can have to be done. It leaves a timer
-// that fires earlier alone: a step too many does no harm.
-func (s *scheduler) arm() {
-	next := min(s.agenda.earliest(), s.wanted)
-	if s.turn < len(s.ready) {
-		next = min(next, s.clear(s.t+1))
-	}
-	if next >= s.armed || s.closed {
+	next, who := s.next()
+	if next >= s.armed {
 		return
 	}
 	if next <= s.t {
 		next = s.clear(s.t + 1)
 	}
-	if next < s.armed {
-		s.armed = next
+	if who != nil && who.timer != nil {
+		s.armed, s.alarm = next, who
+		who.timer.Reset(time.Duration(next - s.t))
+		return
+	}
+	s.armed, s.alarm = min(next, s.set), nil
+	if next < s.set {
+		s.set = next
 		s.timer.Reset(time.Duration(next - s.t))
 	}
 }
@@ -276,6 +295,8 @@ func (s *scheduler) arm() {
 func (s *scheduler) halt() {
 	s.closed = true
 	s.timer.Reset(0)
-	s.wakes = append(s.wakes, s.ready[s.turn:]...)
-	s.ready, s.pending, s.agenda = nil, nil, agenda{}
+	for s.turn < len(s.ready) {
+		s.wakeOne()
+	}
+	s.pending, s.agenda = nil, agenda{}
 }

@@ -162,7 +162,7 @@ func New(cfg *SimNetConfig) (*Simnet, error) {
 }
 
 // Close ends everything: every blocked call returns net.ErrClosed, and so does every later one, the contexts of all
-// hosts' software are cancelled, and no timer is left armed. It is idempotent.
+// hosts' software are cancelled, and no timer is left armed. It returns when the blocked calls have been left. It is idempotent.
 func (s *Simnet) Close() {
 	if s.enter() != nil {
 		return
@@ -192,14 +192,14 @@ func (s *Simnet) control(f func() error) error {
 
 // reestimate finds anew when the pending operations are needed, after latencies have changed.
 func (s *Simnet) reestimate() {
-	s.wanted = never
+	s.wanted, s.needed = never, nil
 	for i := range s.pending {
 		op := &s.pending[i]
 		if p, ok := op.op.(*packet); ok {
 			s.estimate(p)
 			op.by = s.clear(p.issued + p.lat + 1)
 		}
-		s.wanted = min(s.wanted, op.by)
+		s.want(*op)
 	}
 }
 
