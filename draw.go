@@ -14,6 +14,15 @@ const (
 	drawProbe
 	drawChop
 	drawIdentity
+	drawVictim
+	drawBit
+	drawDuplicate
+	drawDuplicateLatency
+	drawCorrupt
+	drawReorder
+	drawBurst
+	drawBurstState
+	drawWeather
 )
 
 const golden = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio, as in splitmix64
@@ -45,7 +54,7 @@ func (f *flow) delay(l *link, why purpose, n uint64) int64 {
 	if l.constant > 0 {
 		return l.constant
 	}
-	return l.latency(draw(f.net.seed, f.key, why, n))
+	return l.latency(sample{word: draw(f.net.seed, f.key, why, n), n: n, pair: draw(f.net.seed, l.key, drawIdentity, 0)})
 }
 
 // hashString folds s into h: FNV-1a with a strong finish.

@@ -21,6 +21,8 @@ type Host struct {
 	addrs   []netip.Addr
 	links   map[*Host]*link // to other hosts
 
+	uplink, downlink *wire
+
 	powerOff  bool
 	isolate   bool
 	ends      map[uint16]endState // alterations of single endpoints

@@ -5,10 +5,11 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"time"
 )
 
 // LinkConfig says what a link, one direction between two hosts, does to packets. The zero value is the default.
+//
+// Streams survive all of it: what loss and corruption do to them is delay, and duplication and reordering are invisible.
 type LinkConfig struct {
 	// Latency is the one-way delay of a packet; a round trip costs both directions'. Nil is
 	// uniform over the network's MinHop … MaxHop. It is never less than 1 ns.
@@ -16,19 +17,61 @@ type LinkConfig struct {
 	// Loss is the probability, from 0 to 1, that a packet is lost, each independently of the others. On a stream it is the
 	// probability for each transmission of a segment; the stream sends again, so that nothing but time is lost.
 	Loss float64
-	// MTU is the largest packet in bytes, headers included; 0 is 1500. A lossy link carries streams in segments of 40
-	// bytes less; a link without loss carries up to 64 KiB as one, as segmentation offload does.
+	// Burst is bursty loss, in place of Loss; nil is none.
+	Burst *GilbertElliott
+	// Duplicate is the probability that a datagram or message arrives twice, each time with a delay of its own.
+	Duplicate float64
+	// Corrupt is the probability that a bit of a datagram or message is flipped; a stream's segment is lost by it, for
+	// its checksum is wrong, and sent again.
+	Corrupt float64
+	// Reorder is the probability that a datagram or message jumps the queue: it takes a random fraction of its latency, waits for
+	// no wire, and overtakes what is in its way, whatever the Ordering.
+	Reorder float64
+	// Ordering is Ordered, the default, if no packet may overtake another by jitter, and Unordered if datagrams and messages may.
+	Ordering Ordering
+	// BitsPerSecond is the rate of the wire; 0 is no limit. A packet leaves when those before it have left, and takes its payload's
+	// bits, headers not counted, divided by the rate.
+	BitsPerSecond int64
+	// Trace replaces BitsPerSecond by recorded opportunities to send.
+	Trace *DeliveryTrace
+	// QueueBytes is how much may wait for the wire; 0 is 256 KiB. What is being sent does not wait any more.
+	QueueBytes int
+	// Overflow says who is lost when that is full.
+	Overflow Overflow
+	// MTU is the largest packet in bytes, headers included; 0 is 1500. A link that loses packets or limits their rate carries streams in segments of 40
+	// bytes less; others carry up to 64 KiB as one, as segmentation offload does. Datagrams above it travel
+	// in fragments, and are lost if any of those is.
 	MTU int
 }
 
+// GilbertElliott is a link with two states, good and bad, that changes between them with a probability before each packet, and loses
+// packets with a probability that depends on the state (Gilbert 1960, Elliott 1963). It begins in the good one. Bursts of the
+// bad state last 1/BadToGood packets on average. All are probabilities from 0 to 1.
+type GilbertElliott struct{ GoodToBad, BadToGood, LossGood, LossBad float64 }
+
+// Ordering says whether jitter may let a packet overtake another one.
+type Ordering int
+
+// The orderings.
 const (
-	defaultMTU  = 1500
-	headerBytes = 40        // of TCP and IPv4, without options
-	offload     = 64 << 10  // the largest segment, as with segmentation offload
-	minMTU      = 68        // RFC 791
-	maxMTU      = 64 << 10  // of the IPv4 length field, about
-	minLatency  = 1         // nanosecond; a link of none would let two goroutines spin at one instant for ever
-	loopbackLat = 10 * 1000 // nanoseconds between a host and itself
+	Ordered   Ordering = iota // never
+	Unordered                 // datagrams and messages may
+)
+
+// String is the name of the constant.
+func (o Ordering) String() string { return nameOf(int(o), "Ordering", "Ordered", "Unordered") }
+
+const (
+	drawKeyOfLinks = 0x6c696e6b
+
+	defaultMTU   = 1500
+	defaultQueue = 256 << 10
+	headerBytes  = 40        // of TCP and IPv4, without options
+	offload      = 64 << 10  // the largest segment, as with segmentation offload
+	minMTU       = 68        // RFC 791
+	maxMTU       = 64 << 10  // of the IPv4 length field, about
+	minLatency   = 1         // nanosecond; a link of none would let two goroutines spin at one instant for ever
+	loopbackLat  = 10 * 1000 // nanoseconds between a host and itself
 )
 
 // validate reports the first impossible field, naming it and its value.
@@ -38,8 +81,27 @@ func (c LinkConfig) validate(where string) error {
 			return fmt.Errorf("gosimnet: %sLatency: %w", where, err)
 		}
 	}
-	if !probability(c.Loss) {
-		return fmt.Errorf("gosimnet: %sLoss is %v, want a probability from 0 to 1", where, c.Loss)
+	ps := []namedProbability{{"Loss", c.Loss}, {"Duplicate", c.Duplicate}, {"Corrupt", c.Corrupt}, {"Reorder", c.Reorder}}
+	if b := c.Burst; b != nil {
+		ps = append(ps, namedProbability{"Burst.GoodToBad", b.GoodToBad}, namedProbability{"Burst.BadToGood", b.BadToGood},
+			namedProbability{"Burst.LossGood", b.LossGood}, namedProbability{"Burst.LossBad", b.LossBad})
+	}
+	for _, p := range ps {
+		if !probability(p.value) {
+			return fmt.Errorf("gosimnet: %s%s is %v, want a probability from 0 to 1", where, p.name, p.value)
+		}
+	}
+	if c.Ordering < Ordered || c.Ordering > Unordered {
+		return fmt.Errorf("gosimnet: %sOrdering is %v, want Ordered or Unordered", where, c.Ordering)
+	}
+	if c.BitsPerSecond < 0 {
+		return fmt.Errorf("gosimnet: %sBitsPerSecond is %d, want no negative rate", where, c.BitsPerSecond)
+	}
+	if c.QueueBytes < 0 || c.QueueBytes > maxBuffer {
+		return fmt.Errorf("gosimnet: %sQueueBytes is %d, want 0 to %d", where, c.QueueBytes, maxBuffer)
+	}
+	if c.Overflow < DropNewest || c.Overflow > DropRandom {
+		return fmt.Errorf("gosimnet: %sOverflow is %v, want DropNewest, DropOldest or DropRandom", where, c.Overflow)
 	}
 	if c.MTU != 0 && (c.MTU < minMTU || c.MTU > maxMTU) {
 		return fmt.Errorf("gosimnet: %sMTU is %d, want %d to %d, or 0 for %d", where, c.MTU, minMTU, maxMTU, defaultMTU)
@@ -47,50 +109,12 @@ func (c LinkConfig) validate(where string) error {
 	return nil
 }
 
+type namedProbability struct {
+	name  string
+	value float64
+}
+
 func probability(p float64) bool { return p >= 0 && p <= 1 }
-
-// Latency is a distribution of one-way delays. Each draw is a pure function of the seed, the flow and the packet's
-// number in it. Make one with Constant or Uniform.
-type Latency interface {
-	fmt.Stringer
-	validate() error
-	delay(word uint64) time.Duration // for one random word
-	least() time.Duration            // no delay is less
-}
-
-// Constant is always d, which must be at least 1 ns.
-func Constant(d time.Duration) Latency { return uniform{d, d} }
-
-// Uniform is evenly spread from min to max, both included; min must be at least 1 ns and max no less than min.
-func Uniform(min, max time.Duration) Latency { return uniform{min, max} }
-
-type uniform struct{ min, max time.Duration }
-
-func (u uniform) String() string {
-	if u.min == u.max {
-		return u.min.String()
-	}
-	return fmt.Sprintf("%v…%v", u.min, u.max)
-}
-
-func (u uniform) validate() error {
-	if u.min < minLatency {
-		return fmt.Errorf("%v is below 1ns", u.min)
-	}
-	if u.max < u.min {
-		return fmt.Errorf("the greatest, %v, is below the least, %v", u.max, u.min)
-	}
-	return nil
-}
-
-func (u uniform) least() time.Duration { return u.min }
-
-func (u uniform) delay(word uint64) time.Duration {
-	if u.max == u.min {
-		return u.min
-	}
-	return u.min + time.Duration(unit(word)*float64(u.max-u.min+1))
-}
 
 // LinkCount counts packets and their payload bytes.
 type LinkCount struct{ Packets, Bytes uint64 }
@@ -106,12 +130,14 @@ func (c *LinkCount) sub(p *packet) {
 }
 
 // LinkStats counts what became of the packets of one link since the network began. At every instant
-// Sent = Delivered + Lost + Held + InFlight, in packets and in bytes. A retransmission is a packet of its own;
-// the bare acknowledgements of a stream are not packets here. Packets that their sender issued at this very
+// Sent + Duplicated = Delivered + Lost + Held + InFlight, in packets and in bytes. A retransmission is a packet of its own, a segment above the MTU
+// is as many packets as it would take, and the bare acknowledgements of a stream are not packets here. Packets that their sender issued at this very
 // instant are not yet counted.
 type LinkStats struct {
-	Sent, Delivered, Lost, Held, InFlight LinkCount
-	LostTo                                map[string]LinkCount // by cause
+	Sent, Delivered, Lost, Duplicated, Held, InFlight LinkCount
+	Rejected                                          LinkCount            // of Lost, those that were answered
+	LostTo                                            map[string]LinkCount // by cause
+	QueuePeak                                         int                  // the most bytes that have waited for the link's wire
 }
 
 // lose counts a lost packet.
@@ -123,6 +149,9 @@ func (c *LinkStats) lose(p *packet, cause string) {
 	n := c.LostTo[cause]
 	n.add(p)
 	c.LostTo[cause] = n
+	if cause == CauseRejected {
+		c.Rejected.add(p)
+	}
 }
 
 // link is one direction between two hosts.
@@ -131,9 +160,14 @@ type link struct {
 	cfg        LinkConfig // with its defaults filled in
 	generation uint64     // of cfg
 	constant   int64      // the latency, if it is always the same
+	key        uint64     // of its own random draws
+	wire       *wire      // nil: no limit
+	bad        bool       // the state of its Burst
+	passed     uint64     // packets that Burst has seen
 	tick       int64      // arrivals are rounded up to it; 0: not at all
 	lastDue    int64      // no packet arrives before the one before it
 	cut        *cut       // the partition that stops it, or nil
+	clog       *cut       // what keeps packets at its end, or nil
 	stats      LinkStats
 }
 
@@ -142,13 +176,13 @@ func (s *Simnet) linkBetween(from, to *Host) *link {
 	if l := from.links[to]; l != nil {
 		return l
 	}
-	l := &link{from: from, to: to}
+	l := &link{from: from, to: to, key: hashString(hashString(drawKeyOfLinks, from.name), to.name)}
 	if from.links == nil {
 		from.links = make(map[*Host]*link)
 	}
 	from.links[to] = l
 	s.configure(l)
-	l.cut = s.cutOf(from, to)
+	l.cut, l.clog = s.cutOf(from, to, false), s.cutOf(from, to, true)
 	return l
 }
 
@@ -184,29 +218,39 @@ func (s *Simnet) configure(l *link) {
 	if u, ok := l.cfg.Latency.(uniform); ok && u.min == u.max {
 		l.constant = l.least()
 	}
+	if l.wire = s.newWire(l.wire, l.cfg, l.key); l.wire != nil {
+		l.wire.link = l
+	}
 	l.generation++
 }
 
 // latency is the delay of one packet.
-func (l *link) latency(word uint64) int64 {
-	return max(minLatency, int64(l.cfg.Latency.delay(word)))
+func (l *link) latency(d sample) int64 {
+	return max(minLatency, int64(l.cfg.Latency.delay(d)))
 }
 
 // least is the least delay of any packet.
 func (l *link) least() int64 { return max(minLatency, int64(l.cfg.Latency.least())) }
 
-// arrival is when a packet that leaves at an instant arrives: never before the one before it.
-func (l *link) arrival(at, latency int64) int64 {
-	due := at + latency
+// arrival is when p arrives that leaves the wire at an instant: on an ordered link never before the one before it.
+func (l *link) arrival(p *packet, at int64) int64 {
+	due := at + p.lat + p.extra
 	if l.tick > 0 {
 		due = (due + l.tick - 1) / l.tick * l.tick
 	}
+	if p.jumps || l.cfg.Ordering == Unordered && p.loose() {
+		return due
+	}
+	p.floor = l.lastDue
 	l.lastDue = max(l.lastDue, due)
 	return l.lastDue
 }
 
 // loses draws the fate of p.
 func (l *link) loses(p *packet) bool {
+	if l.cfg.Burst != nil {
+		return l.bursts(p)
+	}
 	loss := l.cfg.Loss
 	if loss > 0 && p.count > 1 { // fragments, each of which may be the one that is missing
 		loss = 1 - math.Pow(1-loss, float64(p.count))
@@ -214,9 +258,29 @@ func (l *link) loses(p *packet) bool {
 	return p.flow.happens(loss, drawLoss, p.event.n)
 }
 
+// bursts steps the link's two-state loss, once for each packet on the wire.
+func (l *link) bursts(p *packet) (lost bool) {
+	b, seed := l.cfg.Burst, p.flow.net.seed
+	for range p.count {
+		change, loss := b.GoodToBad, b.LossGood
+		if l.bad {
+			change = b.BadToGood
+		}
+		if unit(draw(seed, l.key, drawBurstState, l.passed)) < change {
+			l.bad = !l.bad
+		}
+		if l.bad {
+			loss = b.LossBad
+		}
+		lost = unit(draw(seed, l.key, drawBurst, l.passed)) < loss || lost
+		l.passed++
+	}
+	return lost
+}
+
 // segment is the largest piece of a stream that crosses the link as one packet.
-func (l *link) segment() int {
-	if l.cfg.Loss > 0 {
+func (l *link) segment(inspected bool) int {
+	if l.cfg.Loss > 0 || l.cfg.Burst != nil || l.cfg.Corrupt > 0 || l.wire != nil || l.from.uplink != nil || l.to.downlink != nil || inspected {
 		return l.cfg.MTU - headerBytes
 	}
 	return offload
@@ -228,8 +292,20 @@ func (l *link) wirePackets(size int) int {
 	return max(1, (size+per-1)/per)
 }
 
-// dead reports whether the link lets nothing through, however often it is tried.
-func (l *link) dead() bool { return l.cut != nil || l.cfg.Loss >= 1 }
+// drops is the probability that the link loses a packet, in the long run.
+func (l *link) drops() float64 {
+	if l.cut != nil || l.clog != nil {
+		return 1
+	}
+	loss := l.cfg.Loss
+	if b := l.cfg.Burst; b != nil {
+		loss = b.LossGood
+		if sum := b.GoodToBad + b.BadToGood; sum > 0 {
+			loss += (b.LossBad - b.LossGood) * b.GoodToBad / sum
+		}
+	}
+	return 1 - (1-loss)*(1-l.cfg.Corrupt)
+}
 
 // SetLink sets what the link from origin to target does, one direction only, from this instant on; packets under way keep
 // the delay they have. "" means any host, present or future; loopback changes only where it is named on both sides.
@@ -266,6 +342,34 @@ func (s *Simnet) reconfigure() {
 	s.pathsChanged(nil, nil)
 }
 
+// SetUplink limits the rate of everything that a host sends, whoever it is for. Of cfg only BitsPerSecond, Trace, QueueBytes and
+// Overflow count; without a rate there is no limit. Packets wait for the uplink first, and then for their link. An unknown or empty
+// name and an impossible value are errors.
+func (s *Simnet) SetUplink(host string, cfg LinkConfig) error {
+	return s.setAccess(host, cfg, "uplink", func(h *Host) **wire { return &h.uplink })
+}
+
+// SetDownlink limits the rate of everything that a host receives, whoever it is from: see SetUplink. It comes last on a packet's way.
+func (s *Simnet) SetDownlink(host string, cfg LinkConfig) error {
+	return s.setAccess(host, cfg, "downlink", func(h *Host) **wire { return &h.downlink })
+}
+
+func (s *Simnet) setAccess(host string, cfg LinkConfig, what string, wireOf func(*Host) **wire) error {
+	if err := cfg.validate("LinkConfig."); err != nil {
+		return err
+	}
+	return s.control(func() error {
+		h, err := s.mustHost(host)
+		if err != nil {
+			return err
+		}
+		w := wireOf(h)
+		*w = s.newWire(*w, cfg, hashString(hashString(drawKeyOfLinks, h.name), what))
+		s.traceFault(EventFault, host, "", what)
+		return nil
+	})
+}
+
 // LinkStats tells what became of the packets from origin to target, two hosts. The counters of hosts that never
 // met are zero. An unknown or empty name is an error.
 func (s *Simnet) LinkStats(origin, target string) (stats LinkStats, err error) {
@@ -281,6 +385,9 @@ func (s *Simnet) LinkStats(origin, target string) (stats LinkStats, err error) {
 		if l := from.links[to]; l != nil {
 			stats = l.stats
 			stats.LostTo = maps.Clone(stats.LostTo)
+			if l.wire != nil {
+				stats.QueuePeak = l.wire.peak
+			}
 		}
 		return nil
 	})
@@ -293,8 +400,8 @@ func (f *flow) fails() float64 {
 		return 0
 	}
 	l, c := f.way(), f.current()
-	if l.dead() || f.isolated() {
+	if f.isolated() {
 		return 1
 	}
-	return 1 - (1-l.cfg.Loss)*(1-c.drop)*(1-c.deaf)
+	return 1 - (1-l.drops())*(1-c.drop)*(1-c.deaf)
 }

@@ -2,6 +2,7 @@ package gosimnet
 
 import (
 	"net/netip"
+	"slices"
 )
 
 // packetKind says what a packet is for.
@@ -42,15 +43,28 @@ type flow struct {
 
 // packet is one transmission, from the call that sends it to its arrival or loss.
 type packet struct {
-	event        // its arrival
-	flow   *flow //
-	kind   packetKind
-	issued int64
-	size   int // payload bytes
-	count  int // packets on the wire that it stands for
-	lat    int64
-	latGen uint64
-	near   bool // made by the network itself, near its receiver: no link carries it
+	event         // its arrival
+	flow    *flow //
+	kind    packetKind
+	issued  int64
+	size    int // payload bytes
+	count   int // packets on the wire that it stands for
+	lat     int64
+	latGen  uint64
+	near    bool // made by the network itself, near its receiver: no link carries it
+	copied  bool // the second of two
+	clogged bool // it is held where it arrives
+	twice   bool // a second one is to be made
+	jumps   bool // it jumps the queue
+	class   string
+	extra   int64 // nanoseconds that it travels longer, by a rule
+
+	stage  stage
+	wire   *wire // that it waits for, or has left last
+	begins int64 // its transmission on the wire
+	ends   int64
+	floor  int64 // when the packet before it arrives
+	due    int64 // when it arrives itself
 
 	conn       *Conn       // whom a handshake, reset or probe concerns: the receiving end
 	dial       *dial       // for SYN, SYN/ACK and the RST that refuses
@@ -111,8 +125,18 @@ func (s *Simnet) sendAt(p *packet, at int64) {
 func (s *Simnet) estimate(p *packet) {
 	l := p.flow.way()
 	p.latGen = l.generation
-	p.lat = p.flow.delay(l, drawLatency, p.event.n)
+	why := drawLatency
+	if p.copied {
+		why = drawDuplicateLatency
+	}
+	p.lat = p.flow.delay(l, why, p.event.n)
+	if p.jumps = p.loose() && p.flow.happens(l.cfg.Reorder, drawReorder, p.event.n); p.jumps {
+		p.lat = max(minLatency, int64(float64(p.lat)*unit(draw(s.seed, p.flow.key, drawReorder, ^p.event.n))))
+	}
 }
+
+// loose reports whether p may be overtaken, doubled and corrupted: a stream would hide it.
+func (p *packet) loose() bool { return p.kind == kindMessage || p.kind == kindDatagram }
 
 // way is the link that the flow takes.
 func (f *flow) way() *link {
@@ -136,29 +160,122 @@ func (p *packet) admit(int64) {
 	s.launch(p, p.issued)
 }
 
-// launch puts p on the link at an instant.
+// stage is how far p has come on its way.
+type stage uint8
+
+const (
+	stageUplink   stage = iota // waits for the sender's uplink
+	stageLink                  // waits for the link's wire, or is on it
+	stageDownlink              // waits for the receiver's downlink
+)
+
+// launch sends p on its way, and its double after it.
 func (s *Simnet) launch(p *packet, at int64) {
 	l := p.flow.way()
 	if p.latGen != l.generation {
 		s.estimate(p)
 	}
+	if p.loose() && !p.copied && p.flow.from != p.flow.to && (p.twice || p.flow.happens(l.cfg.Duplicate, drawDuplicate, p.event.n)) {
+		defer s.double(p, at)
+	}
 	l.stats.InFlight.add(p)
-	due := l.arrival(at, p.lat)
-	s.after(&p.event, max(due, at+1))
+	p.enter(stageUplink, at)
 }
 
-// fire is the arrival.
+// double sends a copy of p on its way.
+func (s *Simnet) double(p *packet, at int64) {
+	c := s.newPacket(p.flow, p.kind)
+	c.issued, c.size, c.count, c.class, c.circuit, c.socket = p.issued, p.size, p.count, p.class, p.circuit, p.socket
+	c.event.host, c.event.key, c.event.n = p.event.host, p.event.key, p.event.n
+	c.payload = slices.Clone(p.payload)
+	c.copied = true
+	if c.circuit != nil {
+		c.circuit.held += c.size
+	}
+	s.estimate(c)
+	p.flow.way().stats.Duplicated.add(c)
+	s.tracePacket(EventDuplicate, c, at, "")
+	s.launch(c, at)
+}
+
+// enter is p's coming to a stage at an instant.
+func (p *packet) enter(at stage, now int64) {
+	f := p.flow
+	s, l := f.net, f.way()
+	if at == stageUplink && f.from.uplink != nil && f.from != f.to && !p.jumps {
+		p.stage = stageUplink
+		p.queue(f.from.uplink, now)
+		return
+	}
+	if at == stageDownlink {
+		p.stage = stageDownlink
+		p.queue(f.to.downlink, now)
+		return
+	}
+	p.stage = stageLink
+	if l.wire != nil && !p.jumps {
+		p.queue(l.wire, now)
+		return
+	}
+	p.due = max(now+1, l.arrival(p, now))
+	s.after(&p.event, p.due)
+}
+
+// queue lets p wait for a wire, or loses it there.
+func (p *packet) queue(w *wire, now int64) {
+	if !w.enter(p, now) {
+		p.flow.way().stats.InFlight.sub(p)
+		p.flow.net.lose(p, CauseQueue, now)
+		return
+	}
+	p.retime()
+}
+
+// retime schedules what follows when p leaves its wire, and tells when it arrives.
+func (p *packet) retime() int64 {
+	p.due = p.ends
+	if p.stage == stageLink {
+		l := p.flow.way()
+		if p.floor > 0 {
+			l.lastDue = p.floor
+		}
+		p.due = l.arrival(p, p.ends)
+	}
+	p.flow.net.after(&p.event, p.due)
+	return p.due
+}
+
+// fire is p's coming out of a stage, at last its arrival.
 func (p *packet) fire(now int64) {
-	s := p.flow.net
+	f := p.flow
+	s := f.net
 	if p.near {
-		if p.flow.to.powerOff {
+		if f.to.powerOff {
 			s.release(p)
 		} else {
 			p.deliver(now)
 		}
 		return
 	}
-	l := p.flow.way()
+	if p.wire != nil {
+		p.wire.advance(p.ends)
+		p.wire = nil
+	}
+	switch {
+	case p.stage == stageUplink && f.from.uplink != nil:
+		p.enter(stageLink, p.due)
+		return
+	case p.stage == stageLink && f.to.downlink != nil && f.from != f.to:
+		p.enter(stageDownlink, p.due)
+		return
+	}
+	p.arrive(now)
+}
+
+// arrive is the end of p's way.
+func (p *packet) arrive(now int64) {
+	f := p.flow
+	s, l := f.net, f.way()
 	l.stats.InFlight.sub(p)
 	if cause := p.arriving(); cause != "" {
 		s.lose(p, cause, now)
@@ -166,7 +283,8 @@ func (p *packet) fire(now int64) {
 	}
 	l.stats.Delivered.add(p)
 	s.tracePacket(EventDeliver, p, now, "")
-	p.flow.to.clock = max(p.flow.to.clock, p.flow.from.clock) + 1
+	s.countDelivery(p)
+	f.to.clock = max(f.to.clock, f.from.clock) + 1
 	p.deliver(now)
 }
 
@@ -188,8 +306,17 @@ func (p *packet) leaving() string {
 	if cut := f.way().cut; cut != nil {
 		return cut.stop(p)
 	}
-	if l := f.way(); l.loses(p) {
+	if s := f.net; s.inspected() {
+		if cause := s.inspect(p); cause != "" {
+			return cause
+		}
+	}
+	l := f.way()
+	if l.loses(p) {
 		return CauseLoss
+	}
+	if f.happens(l.cfg.Corrupt, drawCorrupt, p.event.n) {
+		return f.net.corrupt(p)
 	}
 	return ""
 }
@@ -208,6 +335,9 @@ func (p *packet) arriving() string {
 	}
 	if cut := f.way().cut; cut != nil {
 		return cut.stop(p)
+	}
+	if clog := f.way().clog; clog != nil {
+		return clog.stop(p)
 	}
 	if f.happens(f.current().deaf, drawDeafRead, p.event.n) {
 		return CauseDeafRead

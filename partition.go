@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 )
 
 // PartitionMode is what a partition does with the packets that it stops.
@@ -28,6 +29,9 @@ type cut struct {
 	name    string // for reports
 	held    []*packet
 	healed  bool
+	clog    bool  // it stops packets where they arrive, and holds them
+	end     event // of the clog
+	net     *Simnet
 }
 
 // stop is what happens to a packet at the cut.
@@ -35,6 +39,7 @@ func (c *cut) stop(p *packet) string {
 	switch c.mode {
 	case HoldPackets:
 		c.held = append(c.held, p)
+		p.clogged = c.clog
 		return causeHeld
 	case RejectPackets:
 		return CauseRejected
@@ -42,13 +47,13 @@ func (c *cut) stop(p *packet) string {
 	return CausePartition
 }
 
-// cutOf is the cut that a link's packets meet first, the oldest.
-func (s *Simnet) cutOf(from, to *Host) *cut {
+// cutOf is the cut, or the clog, that a link's packets meet first, the oldest.
+func (s *Simnet) cutOf(from, to *Host, clog bool) *cut {
 	if from == to {
 		return nil
 	}
 	for _, c := range s.cuts {
-		if c.matches(from, to) {
+		if c.clog == clog && c.matches(from, to) {
 			return c
 		}
 	}
@@ -127,17 +132,32 @@ func (s *Simnet) cutting(mode PartitionMode, name string, matcher func() (func(f
 // recut finds the cut of every link.
 func (s *Simnet) recut() {
 	for l := range s.links() {
-		l.cut = s.cutOf(l.from, l.to)
+		l.cut, l.clog = s.cutOf(l.from, l.to, false), s.cutOf(l.from, l.to, true)
 	}
 }
 
-// heal ends a cut and lets go what it held, in order.
+// heal ends a cut or clog and lets go what it held, in order.
 func (s *Simnet) heal(c *cut) {
+	if c.healed {
+		return
+	}
 	c.healed = true
+	s.agenda.remove(&c.end)
 	s.cuts = slices.DeleteFunc(s.cuts, func(o *cut) bool { return o == c })
 	s.recut()
-	held := c.held
-	c.held = nil
+	s.releaseHeld(&c.held)
+	s.pathsChanged(nil, nil)
+	if c.clog {
+		for k := range s.connsOf(nil) {
+			k.in.answerAgain(s.t)
+		}
+	}
+}
+
+// releaseHeld lets go what a cut, clog or rule held, in the order sent.
+func (s *Simnet) releaseHeld(list *[]*packet) {
+	held := *list
+	*list = nil
 	slices.SortStableFunc(held, func(a, b *packet) int {
 		return issued{at: a.issued, host: a.flow.to, key: a.flow.key, n: a.event.n}.compare(
 			issued{at: b.issued, host: b.flow.to, key: b.flow.key, n: b.event.n})
@@ -145,7 +165,6 @@ func (s *Simnet) heal(c *cut) {
 	for _, p := range held {
 		s.letGo(p)
 	}
-	s.pathsChanged(nil, nil)
 }
 
 // hold keeps a packet that a cut stopped.
@@ -167,11 +186,66 @@ func (s *Simnet) letGo(p *packet) {
 			seg.state = segmentSent
 		}
 	}
-	if cut := p.flow.way().cut; cut != nil {
+	switch cut := p.flow.way().cut; {
+	case cut != nil:
 		s.lose(p, cut.stop(p), s.t)
-		return
+	case p.clogged: // it has come all the way
+		p.clogged = false
+		p.flow.way().stats.InFlight.add(p)
+		s.after(&p.event, s.t)
+	default:
+		s.launch(p, s.t)
 	}
-	s.launch(p, s.t)
+}
+
+// Clog keeps everything that arrives over the links from origin to target, one direction, for d, or, if d is zero or less, until unclog is called; "" is any
+// host. Then all of it is delivered at once, in order. Clogs add up. An unknown host is an error.
+func (s *Simnet) Clog(origin, target string, d time.Duration) (unclog func(), err error) {
+	var c *cut
+	err = s.control(func() error {
+		a, b, err := s.hostPair(origin, target)
+		if err != nil {
+			return err
+		}
+		c = s.clog(a, b, d)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = s.control(func() error { s.unclog(c); return nil }) }, nil
+}
+
+// clog clogs the links between hosts; nil is any.
+func (s *Simnet) clog(a, b *Host, d time.Duration) *cut {
+	c := &cut{mode: HoldPackets, clog: true, net: s, name: "clog " + hostOrAny(a) + "→" + hostOrAny(b)}
+	c.matches = func(from, to *Host) bool { return (a == nil || a == from) && (b == nil || b == to) }
+	c.end = event{act: c, host: a, key: hashString(0, c.name)}
+	s.cuts = append(s.cuts, c)
+	s.recut()
+	s.traceFault(EventFault, hostOrAny(a), hostOrAny(b), "clog")
+	s.pathsChanged(nil, nil)
+	if d > 0 {
+		s.after(&c.end, s.t+int64(d)-1)
+	}
+	return c
+}
+
+func (s *Simnet) unclog(c *cut) {
+	if !c.healed {
+		s.traceFault(EventRepair, "", "", c.name)
+		s.heal(c)
+	}
+}
+
+// fire is the end of a clog.
+func (c *cut) fire(int64) { c.net.unclog(c) }
+
+func hostOrAny(h *Host) string {
+	if h == nil {
+		return "*"
+	}
+	return h.name
 }
 
 // reject answers a packet that a cut rejected: dials and streams get an RST from nearby.

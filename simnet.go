@@ -134,8 +134,13 @@ type Simnet struct {
 	endpoints map[string]*endpoint
 	settings  []setting
 	cuts      []*cut
-	faultGen  uint64 // of all circuits' probabilities
-	batches   []*SimnetBatch
+	rules     []*rule
+	classify  func(network string, payload []byte) string
+	delivered map[string]uint64 // by kind
+
+	unclassified uint64
+	faultGen     uint64 // of all circuits' probabilities
+	batches      []*SimnetBatch
 
 	trace   tracer
 	spare   *packet

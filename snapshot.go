@@ -140,7 +140,11 @@ func (s *Simnet) snapshot() *SimnetSnapshot {
 		}
 	}
 	for _, c := range s.cuts {
-		z.Cuts = append(z.Cuts, c.mode.String()+" "+c.name)
+		name := c.name
+		if !c.clog {
+			name = c.mode.String() + " " + name
+		}
+		z.Cuts = append(z.Cuts, name)
 	}
 	z.operations(s)
 	return z

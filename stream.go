@@ -101,7 +101,7 @@ func (h *half) transmit() {
 		return
 	}
 	if h.sent < h.written {
-		most := uint64(h.way().segment())
+		most := uint64(h.way().segment(h.net.inspected()))
 		for end := min(h.written, h.edge); h.sent < end; {
 			start := h.sent
 			h.sent += min(most, end-start)
@@ -201,6 +201,13 @@ func (h *half) acknowledge(n uint64, now int64) {
 		h.updates = append(h.updates, update{at, h.advertised})
 	}
 	h.attend()
+}
+
+// answerAgain tells the sender what it has not heard, when the way back is free again.
+func (h *half) answerAgain(now int64) {
+	if !h.dead && h.unanswered() && !h.reader.deaf(kindProbe) {
+		h.acknowledge(h.segments.base, now)
+	}
 }
 
 // opened tells the sender, once there is much of it, that Read has made room.

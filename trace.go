@@ -16,7 +16,7 @@ import (
 const (
 	EventSend      = "send"      // a packet was sent
 	EventLost      = "lost"      // it was lost: Cause says why
-	EventHeld      = "held"      // a partition keeps it
+	EventHeld      = "held"      // a partition, clog or rule keeps it
 	EventDeliver   = "deliver"   // it arrived
 	EventDuplicate = "duplicate" // it arrived once more
 	EventOpen      = "open"      // a dial succeeded
@@ -33,11 +33,14 @@ const (
 
 // The causes of losses, in traces and in LinkStats.
 const (
-	CauseLoss      = "loss"      // the link's Loss
+	CauseLoss      = "loss"      // the link's Loss or Burst
+	CauseCorrupt   = "corrupt"   // a stream's segment whose checksum is wrong
+	CauseQueue     = "queue"     // the queue for a wire was full
+	CauseRule      = "rule"      // a rule
 	CauseDropSend  = "dropsend"  // a faulty network card at the sender
 	CauseDeafRead  = "deaf"      // a faulty network card at the receiver
 	CauseIsolated  = "isolated"  // the sender or the receiver is cut off
-	CausePartition = "partition" // a partition or a cut link, in the mode DropPackets, or, for held packets, HoldPackets
+	CausePartition = "partition" // a partition or a cut link, in the mode DropPackets
 	CauseRejected  = "rejected"  // a partition or a cut link, in the mode RejectPackets
 	CausePower     = "power"     // the sender or the receiver has no power
 	CauseBacklog   = "backlog"   // a SYN met a listener whose backlog is full; it counts as delivered
