@@ -13,10 +13,6 @@ import (
 // never is the instant after all others.
 const never = math.MaxInt64
 
-// wrongClock is how far a clock must be from the network's to be another one: a bubble's
-// clock begins in 2000, so that a bubble and the wall are decades apart.
-const wrongClock = 24 * 365 * 24 * time.Hour
-
 var errWrongClock = errors.New("gosimnet: a network made inside a synctest bubble was used outside it, or the other way round")
 
 // scheduler is the part of a Simnet that makes time pass.
@@ -75,7 +71,7 @@ type admissible interface{ admit(at int64) }
 // begin sets the clock going.
 func (s *scheduler) begin(many bool) {
 	s.start = time.Now()
-	s.virtual = s.start.Year() < 2015
+	s.virtual = virtual(s.start)
 	s.phase = s.start.UnixNano() % 1000
 	s.many = many || !s.virtual
 	s.set, s.armed, s.wanted = never, never, never
@@ -86,15 +82,18 @@ func (s *scheduler) begin(many bool) {
 	go s.run()
 }
 
+// virtual reports whether a time that was just taken is a bubble's: those, and only those, have no monotonic reading.
+func virtual(now time.Time) bool { return now == now.Round(0) }
+
 // enter locks the network at the present instant. The error is net.ErrClosed after Close, or says
 // that the caller lives by another clock than the network; the network is not locked then.
 func (s *scheduler) enter() error {
-	now := time.Since(s.start)
-	if now < 0 || !s.virtual && now > wrongClock {
+	now := time.Now()
+	if virtual(now) != s.virtual {
 		return errWrongClock
 	}
 	s.mu.Lock()
-	s.t = max(s.t, int64(now))
+	s.t = max(s.t, int64(now.Sub(s.start)))
 	if s.closed {
 		s.mu.Unlock()
 		return net.ErrClosed
