@@ -101,7 +101,6 @@ func (s *Simnet) SubmitBatch(batch *SimnetBatch) {
 	s.batches = append(s.batches, batch)
 	at := int64(batch.when.Sub(s.start))
 	if batch.asap || at <= s.t {
-		s.admitBefore(s.t)
 		batch.fire(s.t)
 		return
 	}

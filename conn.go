@@ -205,7 +205,7 @@ func (c *Conn) write(b []byte) (n int, err error) {
 		if c.gone() != nil {
 			return 0, c.gone()
 		}
-		c.net.await(&h.turns, "write")
+		c.net.await(&h.turns, priority{c.host, h.key, 8}, "write")
 	}
 	h.writing = true
 	defer func() {

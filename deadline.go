@@ -49,7 +49,7 @@ func (d *deadline) fire(int64) { d.net.wakeAll(*d.list, true) }
 // await waits in the list until woken or expired.
 func (d *deadline) await(what string) {
 	d.arm()
-	d.net.await(d.list, what)
+	d.net.await(d.list, priority{d.host, d.key, d.n}, what)
 	if len(*d.list) == 0 {
 		d.net.agenda.remove(&d.event)
 	}

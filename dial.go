@@ -271,7 +271,7 @@ func (op *dial) await(ctx context.Context) {
 	s := op.net
 	for !op.done && !op.limit.expired() && ctx.Err() == nil && !s.closed {
 		op.limit.arm()
-		w := s.waiter("dial")
+		w := s.waiter(priority{op.host, op.order(), 0}, "dial")
 		op.waiting.add(w)
 		s.leave()
 		select {

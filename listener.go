@@ -72,6 +72,7 @@ func (h *Host) listen(network, address string) (*Listener, error) {
 	if h.off(l.at.Port()) {
 		return fail(l.addr, sysErr("bind", syscall.ENETDOWN))
 	}
+	l.by.key = hashString(uint64(l.at.Port()), l.name)
 	h.listeners = append(h.listeners, l)
 	h.served = true
 	return l, nil

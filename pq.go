@@ -105,6 +105,14 @@ func (a *agenda) pop() *event {
 	return e
 }
 
+// clear takes everything out.
+func (a *agenda) clear() {
+	for _, s := range a.slots {
+		s.ev.pos = 0
+	}
+	a.slots = nil
+}
+
 func (a *agenda) less(x, y slot) bool {
 	if x.at != y.at {
 		return x.at < y.at

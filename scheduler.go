@@ -45,6 +45,7 @@ type scheduler struct {
 	batch   []issued  // room for the operations being admitted
 	ready   []*waiter // to be woken, one an instant
 	turn    int       // whose turn it is among ready
+	mixed   bool      // ready is to be sorted first
 	idle    []*waiter // the pool
 	wakes   []*waiter // to be woken as soon as the lock is released
 
@@ -98,7 +99,18 @@ func (s *scheduler) enter() error {
 		s.mu.Unlock()
 		return net.ErrClosed
 	}
+	s.catchUp()
 	return nil
+}
+
+// catchUp brings the network up to the present before a call changes it: who comes first at an instant, the one that makes the
+// step or a caller, is chance, and must make no difference.
+func (s *scheduler) catchUp() {
+	if s.armed <= s.t {
+		s.step()
+	} else {
+		s.admitBefore(s.t)
+	}
 }
 
 // reenter locks again, after a wait, whether the network has been closed meanwhile or not.
@@ -171,11 +183,11 @@ func (s *scheduler) want(op issued) {
 // admitBefore admits, in canonical order, everything that was issued before an instant.
 // On the wall clock an instant means little, and all is admitted.
 func (s *scheduler) admitBefore(t int64) {
-	if len(s.pending) == 0 {
-		return
-	}
 	if !s.virtual {
 		t = never
+	}
+	if len(s.pending) == 0 || s.pending[0].at >= t {
+		return
 	}
 	batch, kept := s.batch[:0], s.pending[:0]
 	s.wanted, s.needed = never, nil
@@ -221,7 +233,9 @@ func (s *scheduler) run() {
 			s.mu.Unlock()
 			return
 		}
-		s.step()
+		if s.armed <= s.t {
+			s.step()
+		}
 		s.leave()
 	}
 }
@@ -241,6 +255,9 @@ func (s *scheduler) step() {
 // next is the first instant at which anything can have to be done, and the waiter that this will wake, if that is easily told.
 func (s *scheduler) next() (at int64, who *waiter) {
 	if s.turn < len(s.ready) {
+		if s.mixed {
+			return s.clear(s.t + 1), nil
+		}
 		return s.clear(s.t + 1), s.ready[s.turn]
 	}
 	if s.wanted < s.agenda.earliest() {
@@ -297,5 +314,6 @@ func (s *scheduler) halt() {
 	for s.turn < len(s.ready) {
 		s.wakeOne()
 	}
-	s.pending, s.agenda = nil, agenda{}
+	s.pending = nil
+	s.agenda.clear()
 }

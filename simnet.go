@@ -184,14 +184,12 @@ func (s *Simnet) Close() {
 	s.life.MarkDone()
 }
 
-// control runs a call that looks at or changes the network as a whole: first everything that was issued
-// earlier is admitted.
+// control runs a call that looks at or changes the network as a whole.
 func (s *Simnet) control(f func() error) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
 	defer s.leave()
-	s.admitBefore(s.t)
 	return f()
 }
 

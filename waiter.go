@@ -1,6 +1,7 @@
 package gosimnet
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -14,13 +15,27 @@ type waiter struct {
 	timer  *time.Timer      // in a bubble
 	token  chan time.Time   // on the wall clock
 	woken  bool
-	queued bool // among those to be woken one by one
+	queued bool  // among those to be woken one by one
+	asked  int64 // when it was put there
+	by     priority
 	since  int64
 	what   string
 }
 
+// priority is a place in the canonical order of one instant.
+type priority struct {
+	host *Host
+	key  uint64
+	n    uint64
+}
+
+// compare is the order in which waiters are woken.
+func (w *waiter) compare(o *waiter) int {
+	return cmp.Or(cmp.Compare(w.asked, o.asked), w.by.host.compare(o.by.host), cmp.Compare(w.by.key, o.by.key), cmp.Compare(w.by.n, o.by.n))
+}
+
 // waiter takes a waiter out of the network's pool.
-func (s *scheduler) waiter(what string) *waiter {
+func (s *scheduler) waiter(by priority, what string) *waiter {
 	var w *waiter
 	if last := len(s.idle) - 1; last >= 0 {
 		w = s.idle[last]
@@ -29,7 +44,7 @@ func (s *scheduler) waiter(what string) *waiter {
 	} else {
 		w = s.newWaiter()
 	}
-	w.since, w.what, w.woken = s.t, what, false
+	w.by, w.since, w.what, w.woken = by, s.t, what, false
 	s.inside++
 	return w
 }
@@ -98,8 +113,8 @@ func (l waitlist) first() *waiter {
 }
 
 // await waits in a list until woken. Meanwhile it does the scheduler's steps that are left to it.
-func (s *scheduler) await(l *waitlist, what string) {
-	w := s.waiter(what)
+func (s *scheduler) await(l *waitlist, by priority, what string) {
+	w := s.waiter(by, what)
 	l.add(w)
 	for !w.woken && !s.closed {
 		s.leave()
@@ -113,7 +128,7 @@ func (s *scheduler) await(l *waitlist, what string) {
 // resume locks the network again after a wait, and makes the step that was left to the waiter.
 func (s *scheduler) resume(w *waiter) {
 	s.reenter()
-	if s.alarm == w && !s.closed {
+	if (s.alarm == w || s.armed <= s.t) && !s.closed {
 		s.self = w
 		s.step()
 		s.self = nil
@@ -130,13 +145,17 @@ func (s *scheduler) wakeNow(w *waiter) {
 	}
 }
 
-// wakeNext wakes w at an instant of its own, after those that are to be woken already.
+// wakeNext wakes w at an instant of its own, after those that earlier instants were to wake; those of one instant
+// come in canonical order.
 func (s *scheduler) wakeNext(w *waiter) {
 	switch {
 	case s.many:
 		s.wakeNow(w)
 	case !w.woken && !w.queued:
-		w.queued = true
+		w.queued, w.asked = true, s.t
+		if last := len(s.ready) - 1; last >= s.turn && w.compare(s.ready[last]) < 0 {
+			s.mixed = true
+		}
 		s.ready = append(s.ready, w)
 	}
 }
@@ -145,6 +164,10 @@ func (s *scheduler) wakeNext(w *waiter) {
 func (s *scheduler) wakeOne() {
 	if s.turn == len(s.ready) {
 		return
+	}
+	if s.mixed {
+		slices.SortStableFunc(s.ready[s.turn:], (*waiter).compare)
+		s.mixed = false
 	}
 	w := s.ready[s.turn]
 	s.ready[s.turn] = nil
