@@ -23,6 +23,9 @@ const (
 	drawBurst
 	drawBurstState
 	drawWeather
+	drawShape
+	drawSwizzle
+	drawSwarm
 )
 
 const golden = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio, as in splitmix64

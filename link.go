@@ -157,17 +157,18 @@ func (c *LinkStats) lose(p *packet, cause string) {
 // link is one direction between two hosts.
 type link struct {
 	from, to   *Host
-	cfg        LinkConfig // with its defaults filled in
-	generation uint64     // of cfg
-	constant   int64      // the latency, if it is always the same
-	key        uint64     // of its own random draws
-	wire       *wire      // nil: no limit
-	bad        bool       // the state of its Burst
-	passed     uint64     // packets that Burst has seen
-	tick       int64      // arrivals are rounded up to it; 0: not at all
-	lastDue    int64      // no packet arrives before the one before it
-	cut        *cut       // the partition that stops it, or nil
-	clog       *cut       // what keeps packets at its end, or nil
+	cfg        LinkConfig  // with its defaults filled in
+	generation uint64      // of cfg
+	constant   int64       // the latency, if it is always the same
+	key        uint64      // of its own random draws
+	wire       *wire       // nil: no limit
+	bad        bool        // the state of its Burst
+	passed     uint64      // packets that Burst has seen
+	tick       int64       // arrivals are rounded up to it; 0: not at all
+	lastDue    int64       // no packet arrives before the one before it
+	cut        *cut        // the partition that stops it, or nil
+	clog       *cut        // what keeps packets at its end, or nil
+	spoilt     *LinkConfig // what it is for a while, by the weather; nil: what it was set to
 	stats      LinkStats
 }
 
@@ -206,6 +207,9 @@ func (s *Simnet) configure(l *link) {
 		if c.matches(l.from, l.to) && (l.from != l.to || c.origin != nil && c.target != nil) {
 			l.cfg = c.cfg
 		}
+	}
+	if l.spoilt != nil {
+		l.cfg = *l.spoilt
 	}
 	if l.cfg.Latency == nil {
 		l.cfg.Latency = s.hops

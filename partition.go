@@ -104,15 +104,12 @@ func (s *Simnet) cutting(mode PartitionMode, name string, matcher func() (func(f
 	if mode < DropPackets || mode > RejectPackets {
 		return nil, fmt.Errorf("gosimnet: unknown mode %v", mode)
 	}
-	c := &cut{mode: mode, name: name}
+	c := &cut{mode: mode, name: name, net: s}
 	err = s.control(func() (err error) {
 		if c.matches, err = matcher(); err != nil {
 			return err
 		}
-		s.cuts = append(s.cuts, c)
-		s.recut()
-		s.traceFault(EventFault, "", "", mode.String()+" "+name)
-		s.pathsChanged(nil, nil)
+		s.addCut(c)
 		return nil
 	})
 	if err != nil {
@@ -120,13 +117,26 @@ func (s *Simnet) cutting(mode PartitionMode, name string, matcher func() (func(f
 	}
 	return func() {
 		_ = s.control(func() error {
-			if !c.healed {
-				s.traceFault(EventRepair, "", "", mode.String()+" "+name)
-				s.heal(c)
-			}
+			s.mendCut(c)
 			return nil
 		})
 	}, nil
+}
+
+// addCut puts a cut into force.
+func (s *Simnet) addCut(c *cut) {
+	s.cuts = append(s.cuts, c)
+	s.recut()
+	s.traceFault(EventFault, "", "", c.mode.String()+" "+c.name)
+	s.pathsChanged(nil, nil)
+}
+
+// mendCut ends a cut, unless it has ended.
+func (s *Simnet) mendCut(c *cut) {
+	if !c.healed {
+		s.traceFault(EventRepair, "", "", c.mode.String()+" "+c.name)
+		s.heal(c)
+	}
 }
 
 // recut finds the cut of every link.

@@ -139,8 +139,14 @@ type Simnet struct {
 	delivered map[string]uint64 // by kind
 
 	unclassified uint64
-	faultGen     uint64 // of all circuits' probabilities
-	batches      []*SimnetBatch
+
+	weather  Weather
+	weathers uint64 // so far
+	storms   []*storm
+	spells   []*spell
+	shaped   uint64 // random shapes so far
+	faultGen uint64 // of all circuits' probabilities
+	batches  []*SimnetBatch
 
 	trace   tracer
 	spare   *packet
