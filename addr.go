@@ -220,13 +220,6 @@ type ports struct {
 	cursor  uint16
 	inUse   map[uint16]int   // connections by local port, those of listeners excluded
 	waiting map[uint16]int64 // until when a closed connection's port is in TIME_WAIT
-	dialed  map[dialKey]uint64
-}
-
-// dialKey counts the dials from one host to one port of another.
-type dialKey struct {
-	to   *Host
-	port uint16
 }
 
 // ephemeral takes the next port that no connection has and nobody listens on; 0 if all are in use. Going round, it comes last to

@@ -20,10 +20,11 @@ const UserMaxPayload = 1_200_000
 // repair asks for it with deliverDroppedSends. Opening and closing are those of a stream: see Conn. All
 // methods may be called by several goroutines at once.
 type Circuit struct {
-	conn  *Conn
-	inbox []*packet
-	taken int // bytes of the first message that have been read
-	held  int // bytes in the inbox and under way to it
+	conn          *Conn
+	local, remote *SimNetAddr
+	inbox         []*packet
+	taken         int // bytes of the first message that have been read
+	held          int // bytes in the inbox and under way to it
 }
 
 // dialCircuit dials a named endpoint.
@@ -128,10 +129,10 @@ func newCircuits(client *Conn) {
 func (c *Circuit) named(op *dial) {
 	k := c.conn
 	if !k.dialed {
-		k.local, k.remote = &SimNetAddr{k.network, op.there.addr}, &SimNetAddr{k.network, op.here.addr}
+		c.local, c.remote = &SimNetAddr{k.network, op.there.addr}, &SimNetAddr{k.network, op.here.addr}
 		return
 	}
-	k.local, k.remote = op.here, op.there
+	c.local, c.remote = op.here, op.there
 	if e := k.net.endpoints[op.here.addr]; e != nil {
 		e.port = k.port
 	}
@@ -139,16 +140,16 @@ func (c *Circuit) named(op *dial) {
 
 // release gives the client's name back.
 func (c *Circuit) release() {
-	if a, ok := c.conn.local.(*SimNetAddr); ok && c.conn.dialed {
-		delete(c.conn.net.endpoints, a.addr)
+	if c.conn.dialed {
+		delete(c.conn.net.endpoints, c.local.addr)
 	}
 }
 
 // LocalAddr is a *SimNetAddr.
-func (c *Circuit) LocalAddr() net.Addr { return c.conn.local }
+func (c *Circuit) LocalAddr() net.Addr { return c.local }
 
 // RemoteAddr is a *SimNetAddr.
-func (c *Circuit) RemoteAddr() net.Addr { return c.conn.remote }
+func (c *Circuit) RemoteAddr() net.Addr { return c.remote }
 
 // Read waits for the next message and copies as much of it as fits into b; what does not fit is left for the next Read. After the peer has closed
 // and its messages are read it is io.EOF. Deadlines and errors are those of Conn.Read. An empty b returns 0 at once.

@@ -19,8 +19,6 @@ type Conn struct {
 	host    *Host
 	peer    *Conn
 	network string
-	local   net.Addr
-	remote  net.Addr
 	port    uint16 // local
 	dialed  bool   // this end dialled
 	place   int    // in the host's list, or -1
@@ -35,7 +33,7 @@ type Conn struct {
 	readShut  bool
 	linger    int // seconds; -1: not set
 	listener  *Listener
-	dialling  *dial // that made it
+	dialling  *dial // that makes it, until the handshake is over
 	synAnswer event // the SYN/ACK is to be repeated
 	answered  int64 // when it was sent last
 	answers   int   // how often it was repeated
@@ -80,11 +78,11 @@ func orDefault(v, def int) int {
 
 // opErr makes the error of a call.
 func (c *Conn) opErr(op string, err error) error {
-	return opError(op, c.network, c.local, c.remote, err)
+	return opError(op, c.network, c.LocalAddr(), c.RemoteAddr(), err)
 }
 
 // setErr is the error of a call that changes a setting: package net names only the local address there.
-func (c *Conn) setErr(err error) error { return opError("set", c.network, nil, c.local, err) }
+func (c *Conn) setErr(err error) error { return opError("set", c.network, nil, c.LocalAddr(), err) }
 
 // enter locks the network for a call on an open connection.
 func (c *Conn) enter() error {
@@ -107,10 +105,20 @@ func (c *Conn) gone() error {
 }
 
 // LocalAddr is a *net.TCPAddr; it stays valid after Close.
-func (c *Conn) LocalAddr() net.Addr { return c.local }
+func (c *Conn) LocalAddr() net.Addr {
+	if c.circuit != nil {
+		return c.circuit.local
+	}
+	return tcpAddr(c.out.src)
+}
 
 // RemoteAddr is a *net.TCPAddr; it stays valid after Close.
-func (c *Conn) RemoteAddr() net.Addr { return c.remote }
+func (c *Conn) RemoteAddr() net.Addr {
+	if c.circuit != nil {
+		return c.circuit.remote
+	}
+	return tcpAddr(c.out.dst)
+}
 
 // Read takes what has arrived, at least one byte, waiting for it until the deadline. It returns io.EOF, bare, after the peer's last byte, and
 // ECONNRESET or ETIMEDOUT once if the connection ended otherwise. Data that has arrived comes first, an expired

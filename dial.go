@@ -330,8 +330,7 @@ func (op *dial) admit(at int64) {
 	op.local = netip.AddrPortFrom(op.local.Addr(), port)
 	c.ownPort = true
 	op.name()
-	c.dialling = op
-	c.bind(h, op.network, op.local, op.dst)
+	c.bind(h, op.network, op)
 	c.enlist()
 	if op.to == nil {
 		op.unanswered("", at)
@@ -342,16 +341,11 @@ func (op *dial) admit(at int64) {
 
 // name makes the flows' identities: the hosts' names, the port, and the number of the dial between them.
 func (op *dial) name() {
-	h := op.host
-	if h.ports.dialed == nil {
-		h.ports.dialed = make(map[dialKey]uint64)
-	}
-	k := dialKey{op.to, op.dst.Port()}
-	n := h.ports.dialed[k]
-	h.ports.dialed[k]++
+	h, n := op.host, uint64(0)
 	there := op.dst.Addr().String()
 	if op.to != nil {
 		there = op.to.name
+		n = op.net.linkBetween(h, op.to).countDial(op.dst.Port())
 	}
 	key := hashString(hashString(uint64(op.dst.Port()), h.name)+n, there)
 	c := op.conn
@@ -416,8 +410,7 @@ func (op *dial) arrive(now int64) {
 		op.net.trace.add(op.net, record{at: now, kind: EventLost, flow: &op.conn.out.flow, cause: CauseBacklog})
 		op.unanswered(CauseBacklog, now)
 	default:
-		server.dialling = op
-		server.bind(op.to, l.network, op.dst, op.local)
+		server.bind(op.to, l.network, op)
 		server.keepAlive.configure(net.KeepAliveConfig{Enable: true})
 		server.listener = l
 		server.enlist()
@@ -438,6 +431,7 @@ func (op *dial) answered(now int64) {
 		c.out.rtt = now - op.last
 		op.net.trace.add(op.net, record{at: now, kind: EventOpen, flow: &c.out.flow})
 		op.finish(nil)
+		c.dialling = nil
 		c.pathChanged(now)
 	}
 	p := op.net.newPacket(&c.out.flow, kindACK)
@@ -488,7 +482,7 @@ func (c *Conn) confirm(now int64) {
 	case c.up:
 		return
 	}
-	c.up, c.heard = true, now
+	c.up, c.heard, c.dialling = true, now, nil
 	c.out.rtt = now - c.answered
 	c.net.agenda.remove(&c.synAnswer)
 	c.listener.enqueue(c)
@@ -497,15 +491,14 @@ func (c *Conn) confirm(now int64) {
 }
 
 // bind gives the end its host and addresses.
-func (c *Conn) bind(h *Host, network string, local, remote netip.AddrPort) {
-	c.host, c.network, c.port = h, network, local.Port()
-	c.local, c.remote = tcpAddr(local), tcpAddr(remote)
+func (c *Conn) bind(h *Host, network string, op *dial) {
+	c.host, c.network, c.port, c.dialling = h, network, c.out.src.Port(), op
 	c.readBy.host, c.writeBy.host = h, h
 	c.readBy.key, c.writeBy.key = c.out.key, c.out.key
 	c.keepAlive.conn = c
 	c.keepAlive.event = event{host: h, key: c.out.key, n: 4, act: &c.keepAlive}
 	c.out.open(c, c.peer)
 	if c.circuit != nil {
-		c.circuit.named(c.dialling)
+		c.circuit.named(op)
 	}
 }

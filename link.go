@@ -170,6 +170,25 @@ type link struct {
 	clog       *cut        // what keeps packets at its end, or nil
 	spoilt     *LinkConfig // what it is for a while, by the weather; nil: what it was set to
 	stats      LinkStats
+	dials      []dialCount
+}
+
+// dialCount counts the dials over a link to one port.
+type dialCount struct {
+	port uint16
+	n    uint64
+}
+
+// countDial counts one more dial to a port, and tells how many there were before.
+func (l *link) countDial(port uint16) uint64 {
+	for i := range l.dials {
+		if d := &l.dials[i]; d.port == port {
+			d.n++
+			return d.n - 1
+		}
+	}
+	l.dials = append(l.dials, dialCount{port, 1})
+	return 0
 }
 
 // linkBetween is the link from one host to another, made on first use.

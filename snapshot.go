@@ -286,7 +286,7 @@ func (c *Conn) summary(under []Mop) *SimnetConnSummary {
 		Unread: c.in.unread(),
 	}
 	if c.circuit != nil {
-		z.Origin, z.Target = c.local.String(), c.remote.String()
+		z.Origin, z.Target = c.circuit.local.addr, c.circuit.remote.addr
 		for _, p := range c.circuit.inbox {
 			z.Unread += len(p.payload)
 		}
