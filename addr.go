@@ -167,14 +167,14 @@ func (h *Host) resolve(network, address string, f family) (target, error) {
 
 // lookup finds the addresses of a name or address.
 func (h *Host) lookup(name string) ([]netip.Addr, error) {
+	if o := h.net.hosts[name]; o != nil {
+		return o.addrs, nil
+	}
 	if a, err := netip.ParseAddr(name); err == nil {
 		return []netip.Addr{a.Unmap().WithZone("")}, nil
 	}
 	if strings.EqualFold(name, "localhost") {
 		return []netip.Addr{v4Loopback, netip.IPv6Loopback()}, nil
-	}
-	if o := h.net.hosts[name]; o != nil {
-		return o.addrs, nil
 	}
 	if o := h.net.hosts[strings.TrimSuffix(name, ".")]; o != nil {
 		return o.addrs, nil

@@ -259,11 +259,7 @@ func (op *dial) start() {
 
 // order is the key of the dial among others of one host and instant.
 func (op *dial) order() uint64 {
-	name := op.dst.Addr().String()
-	if op.to != nil {
-		name = op.to.name
-	}
-	return hashString(uint64(op.dst.Port())<<16|uint64(op.local.Port()), name)
+	return hashString(uint64(op.dst.Port())<<16|uint64(op.local.Port()), op.whom())
 }
 
 // await waits until the dial is over, out of time, or cancelled.
@@ -339,15 +335,21 @@ func (op *dial) admit(at int64) {
 	op.syn(at)
 }
 
+// whom is the name of the host that is dialled, or the address that nobody has.
+func (op *dial) whom() string {
+	if op.to != nil {
+		return op.to.name
+	}
+	return op.dst.Addr().String()
+}
+
 // name makes the flows' identities: the hosts' names, the port, and the number of the dial between them.
 func (op *dial) name() {
 	h, n := op.host, uint64(0)
-	there := op.dst.Addr().String()
 	if op.to != nil {
-		there = op.to.name
 		n = op.net.linkBetween(h, op.to).countDial(op.dst.Port())
 	}
-	key := hashString(hashString(uint64(op.dst.Port()), h.name)+n, there)
+	key := hashString(hashString(uint64(op.dst.Port()), h.name)+n, op.whom())
 	c := op.conn
 	c.out.flow = flow{net: op.net, from: h, to: op.to, src: op.local, dst: op.dst, network: op.network, key: key}
 	c.in.flow = flow{net: op.net, from: op.to, to: h, src: op.dst, dst: op.local, network: op.network, key: mix(key)}
