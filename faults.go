@@ -123,7 +123,10 @@ func (f *flow) current() circuitFaults {
 
 // isolated reports whether either end is cut off.
 func (f *flow) isolated() bool {
-	return f.from.cutOff(f.src.Port()) || f.to.cutOff(f.dst.Port())
+	if f.from.isolate || f.to.isolate {
+		return true
+	}
+	return (f.from.ends != nil || f.to.ends != nil) && (f.from.cutOff(f.src.Port()) || f.to.cutOff(f.dst.Port()))
 }
 
 // faulty reports whether any circuit of the host has a probability that is not zero.

@@ -13,36 +13,35 @@ import (
 // Host is one machine of the network: it has addresses and ports, power and health, and software that runs on it.
 // Its methods may be called by any goroutine.
 type Host struct {
-	net     *Simnet
-	name    string
-	broken  error // why every call fails
-	number  int   // in order of creation, from 0
-	created int64
-	addrs   []netip.Addr
-	links   map[*Host]*link // to other hosts
-
+	net              *Simnet
+	powerOff         bool
+	isolate          bool
+	served           bool                // it has ever listened
+	ends             map[uint16]endState // alterations of single endpoints
 	uplink, downlink *wire
+	clock            int64 // logical, after Lamport
+	created          int64
 
-	powerOff  bool
-	isolate   bool
-	ends      map[uint16]endState // alterations of single endpoints
+	name   string
+	broken error // why every call fails
+	number int   // in order of creation, from 0
+	addrs  []netip.Addr
+	links  map[*Host]*link // to other hosts
+
 	faults    []circuitFault
 	withheld  *MopQueue // messages lost on the way out
 	deafened  *MopQueue // messages lost on the way in
 	forgotten uint64    // lost messages that were not retained
 
-	ports     ports
-	conns     []*Conn
-	listeners []*Listener
-	sockets   map[uint16][]*PacketConn
-	bound     map[uint16]uint64 // sockets so far, by port
-	served    bool              // it has ever listened
-	timers    []*SimTimer
-	dials     []*dial
-	programs  []*program
-	clock     int64 // logical, after Lamport
-
+	ports        ports
+	conns        []*Conn
+	listeners    []*Listener
+	sockets      map[uint16][]*PacketConn
+	bound        map[uint16]uint64 // sockets so far, by port
 	socketCursor uint16
+	timers       []*SimTimer
+	dials        []*dial
+	programs     []*program
 }
 
 // endState is what has been altered at one endpoint, a port of a host.

@@ -30,15 +30,25 @@ func (k packetKind) String() string {
 type flow struct {
 	net      *Simnet
 	from, to *Host
-	src, dst netip.AddrPort
-	network  string
+	link     *link
 	key      uint64
 	n        uint64 // packets so far
-	asked    uint64 // calls so far
-	link     *link
-	faults   circuitFaults // as of generation
-	asOf     uint64
 	traced   uint64 // its number in the trace; 0: not yet named there
+	asOf     uint64 // generation of faults
+	faults   circuitFaults
+	src, dst netip.AddrPort
+	network  string
+	asked    uint64 // calls so far
+}
+
+// unpowered reports whether the sender's end has no power.
+func (f *flow) unpowered() bool {
+	return f.from.powerOff || f.from.ends != nil && f.from.off(f.src.Port())
+}
+
+// unreachable reports whether the receiver's end has no power.
+func (f *flow) unreachable() bool {
+	return f.to.powerOff || f.to.ends != nil && f.to.off(f.dst.Port())
 }
 
 // packet is one transmission, from the call that sends it to its arrival or loss.
@@ -130,6 +140,10 @@ func (s *Simnet) estimate(p *packet) {
 		why = drawDuplicateLatency
 	}
 	p.lat = p.flow.delay(l, why, p.event.n)
+	if l.plain {
+		p.jumps = false
+		return
+	}
 	if p.jumps = p.loose() && p.flow.happens(l.cfg.Reorder, drawReorder, p.event.n); p.jumps {
 		p.lat = max(minLatency, int64(float64(p.lat)*unit(draw(s.seed, p.flow.key, drawReorder, ^p.event.n))))
 	}
@@ -175,7 +189,7 @@ func (s *Simnet) launch(p *packet, at int64) {
 	if p.latGen != l.generation {
 		s.estimate(p)
 	}
-	if p.loose() && !p.copied && p.flow.from != p.flow.to && (p.twice || p.flow.happens(l.cfg.Duplicate, drawDuplicate, p.event.n)) {
+	if (!l.plain || p.twice) && p.loose() && !p.copied && p.flow.from != p.flow.to && (p.twice || p.flow.happens(l.cfg.Duplicate, drawDuplicate, p.event.n)) {
 		defer s.double(p, at)
 	}
 	l.stats.InFlight.add(p)
@@ -291,7 +305,7 @@ func (p *packet) arrive(now int64) {
 // leaving is why p does not get onto the link, or "".
 func (p *packet) leaving() string {
 	f := p.flow
-	if f.from.off(f.src.Port()) {
+	if f.unpowered() {
 		return CausePower
 	}
 	if f.from == f.to {
@@ -312,6 +326,9 @@ func (p *packet) leaving() string {
 		}
 	}
 	l := f.way()
+	if l.plain {
+		return ""
+	}
 	if l.loses(p) {
 		return CauseLoss
 	}
@@ -324,7 +341,7 @@ func (p *packet) leaving() string {
 // arriving is why p does not come out of the link, or "".
 func (p *packet) arriving() string {
 	f := p.flow
-	if f.to.off(f.dst.Port()) {
+	if f.unreachable() {
 		return CausePower
 	}
 	if f.from == f.to {
