@@ -3,7 +3,6 @@ package gosimnet
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -52,9 +51,6 @@ func compareStrings(a, b string) int { return strings.Compare(a, b) }
 func checkName(name string) error {
 	if name == "" {
 		return errEmptyName
-	}
-	if _, err := netip.ParseAddr(name); err == nil {
-		return fmt.Errorf("gosimnet: host name %q is an address", name)
 	}
 	return nil
 }

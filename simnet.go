@@ -263,8 +263,9 @@ var (
 	errNoAddress = errors.New("no such host")
 )
 
-// Host returns the host of a name, which it makes on first use, with one IPv4 and one IPv6 address. An empty name, a name with
-// a colon, a slash or a space in it, and a network that has been closed give a host whose every call returns an error that says so.
+// Host returns the host of a name, which it makes on first use, with one IPv4 and one IPv6 address. Any string that is not
+// empty is a name, but only one that package net could take for a host's can be dialled as a stream. An empty name and a network
+// that has been closed give a host whose every call returns an error that says so.
 func (s *Simnet) Host(name string) *Host {
 	h, err := s.host(name)
 	if err != nil {
