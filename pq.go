@@ -98,6 +98,14 @@ func (a *agenda) remove(e *event) {
 	}
 }
 
+// clear takes all events out.
+func (a *agenda) clear() {
+	for _, s := range a.slots {
+		s.ev.pos = 0
+	}
+	a.slots = nil
+}
+
 // pop removes and returns the first event.
 func (a *agenda) pop() *event {
 	e := a.slots[0].ev

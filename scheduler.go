@@ -297,5 +297,6 @@ func (s *scheduler) halt() {
 	for s.turn < len(s.ready) {
 		s.wakeOne()
 	}
-	s.pending, s.agenda = nil, agenda{}
+	s.pending = nil
+	s.agenda.clear()
 }
