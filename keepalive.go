@@ -110,7 +110,7 @@ func (c *Conn) SetKeepAlive(on bool) error {
 // SetKeepAlivePeriod sets the time without a sign of life after which the first probe is sent, and between probes.
 // Zero and less are the default, 15 s.
 func (c *Conn) SetKeepAlivePeriod(d time.Duration) error {
-	return c.set(func() {
+	return c.setOption(func() {
 		c.keepAlive.idle, c.keepAlive.interval = int64(positive(d, keepAliveIdle)), int64(positive(d, keepAliveInterval))
 		c.keepAlive.count = max(c.keepAlive.count, 1)
 		c.keepAlive.again()
@@ -120,7 +120,7 @@ func (c *Conn) SetKeepAlivePeriod(d time.Duration) error {
 // SetKeepAliveConfig sets all of it; fields that are zero or less are the defaults: 15 s, 15 s and 9 probes. An idle connection to a peer
 // that does not answer ends with ETIMEDOUT Count × Interval after the first probe, which is sent Idle after the last sign of life.
 func (c *Conn) SetKeepAliveConfig(cfg net.KeepAliveConfig) error {
-	return c.set(func() { c.keepAlive.configure(cfg); c.keepAlive.again() })
+	return c.setOption(func() { c.keepAlive.configure(cfg); c.keepAlive.again() })
 }
 
 // again applies changed times.
