@@ -357,6 +357,9 @@ func (c *PacketConn) WriteTo(b []byte, addr net.Addr) (int, error) {
 
 // WriteToUDP is WriteTo with another type. A nil address is an error.
 func (c *PacketConn) WriteToUDP(b []byte, addr *net.UDPAddr) (int, error) {
+	if addr == nil && c.remote.IsValid() {
+		return 0, opError("write", c.network, c.LocalAddr(), nil, net.ErrWriteToConnected)
+	}
 	if addr == nil {
 		return 0, c.opErr("write", nil, &net.AddrError{Err: "missing address"})
 	}
@@ -431,12 +434,12 @@ func (c *PacketConn) sendable(b []byte, to netip.AddrPort, call string) error {
 	switch {
 	case c.writeBy.expired():
 		return os.ErrDeadlineExceeded
-	case c.failure != nil:
-		return c.report(call)
 	case len(b) > maxDatagram:
 		return sysErr(call, syscall.EMSGSIZE)
 	case to.Port() == 0:
 		return sysErr(call, syscall.EINVAL)
+	case c.failure != nil:
+		return c.report(call)
 	}
 	return nil
 }
