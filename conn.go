@@ -422,13 +422,13 @@ func (c *Conn) deaf(k packetKind) bool {
 	return c.forgotten || c.reset || c.closed && k == kindData
 }
 
-// probed is the arrival of a keep-alive or window probe.
+// probed is the arrival of a keep-alive or window probe. As on Linux, which drops it as a duplicate, it is
+// no sign of life.
 func (c *Conn) probed(p *packet, now int64) {
 	if c.forgotten || c.reset {
 		c.net.sendReset(&c.out.flow, c.peer)
 		return
 	}
-	c.heard = now
 	c.in.acknowledge(p.event.n, now)
 }
 
