@@ -33,7 +33,7 @@ func sharedRows() []row {
 
 // simulatedRows are those that take a network which breaks, or time that is exact.
 func simulatedRows() []row {
-	return slices.Concat(limitRows())
+	return slices.Concat(limitRows(), silenceRows(), partitionRows(), powerRows())
 }
 
 // TestKernelSimulated runs all behaviours against the simulator, between two hosts 10 ms apart.
