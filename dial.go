@@ -211,8 +211,8 @@ type dial struct {
 	network string
 	dst     netip.AddrPort
 	local   netip.AddrPort
-	to      *Host    // nil: nobody has the address
-	conn    *Conn    // the client's end
+	to      *Host // nil: nobody has the address
+	conn    *Conn // the client's end
 	circuit bool
 	here    *SimNetAddr // of a message circuit
 	there   *SimNetAddr
