@@ -641,4 +641,3 @@ func callsWithoutPower(e *env) {
 	e.dial(e.listenAt("tcp", l.Addr().String()))
 	e.must(c.Close())
 }
-
