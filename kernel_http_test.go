@@ -115,7 +115,7 @@ func hello(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") 
 // reusedConnCloses has a server that ends its first connection at the second request there.
 func reusedConnCloses(e *env) {
 	l := e.listenAt("tcp", ":80")
-	var linger int
+	var linger atomic.Int32
 	go func() {
 		for first := true; ; {
 			c, err := l.Accept()
@@ -127,7 +127,7 @@ func reusedConnCloses(e *env) {
 		}
 	}()
 	for _, end := range []struct {
-		linger int
+		linger int32
 		is     error
 	}{{-1, io.EOF}, {0, syscall.ECONNRESET}} {
 		for _, ask := range []struct {
@@ -135,7 +135,7 @@ func reusedConnCloses(e *env) {
 			header  []string
 			retried bool
 		}{{"GET", nil, true}, {"POST", nil, false}, {"POST", []string{"Idempotency-Key", "1"}, true}} {
-			linger = end.linger
+			linger.Store(end.linger)
 			w := e.web()
 			w.gets("http://server/", "ok")
 			status, _, err := w.ask(ask.method, "http://server/", "", ask.header...)
@@ -158,7 +158,7 @@ func reusedConnCloses(e *env) {
 }
 
 // answerTwice answers requests; a first connection gets one answer and then ends.
-func answerTwice(c stream, first bool, linger *int) {
+func answerTwice(c stream, first bool, linger *atomic.Int32) {
 	defer c.Close()
 	r := bufio.NewReader(c)
 	for n := 0; ; n++ {
@@ -168,7 +168,7 @@ func answerTwice(c stream, first bool, linger *int) {
 		}
 		io.Copy(io.Discard, req.Body)
 		if first && n == 1 {
-			c.SetLinger(*linger)
+			c.SetLinger(int(linger.Load()))
 			return
 		}
 		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
@@ -205,15 +205,15 @@ func shutdownIdleConn(e *env) {
 // uploadRefused must see the answer although most of the body is still to be sent: the server
 // closes its writing first, and the rest half a second later.
 func uploadRefused(e *env) {
-	var refused, closed time.Time
+	refused, closed := make(chan time.Time, 1), make(chan time.Time, 1)
 	srv := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			refused = time.Now()
+			refused <- time.Now()
 			http.Error(w, "too large", http.StatusRequestEntityTooLarge)
 		}),
 		ConnState: func(_ net.Conn, s http.ConnState) {
 			if s == http.StateClosed {
-				closed = time.Now()
+				closed <- time.Now()
 			}
 		},
 	}
@@ -225,8 +225,7 @@ func uploadRefused(e *env) {
 	if status != http.StatusRequestEntityTooLarge || answer != "too large\n" || err != nil {
 		e.Errorf("PUT: %d, %q, %v, want 413", status, answer, err)
 	}
-	time.Sleep(time.Second)
-	e.at(closed.Sub(refused), 500*time.Millisecond)
+	e.at((<-closed).Sub(<-refused), 500*time.Millisecond)
 }
 
 // request sends a request over a connection of its own, to a handler that waits for the end of its context.
@@ -389,12 +388,12 @@ func expectRefused(e *env) {
 }
 
 func expectSlow(e *env) {
-	var began, arrived time.Time
+	waited := make(chan time.Duration, 1)
 	url := e.serve(&http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began = time.Now()
+		began := time.Now()
 		time.Sleep(2 * time.Second)
 		n, err := io.Copy(io.Discard, r.Body)
-		arrived = time.Now()
+		waited <- time.Since(began)
 		if n != 1000 || err != nil {
 			e.Errorf("the handler read %d B, %v", n, err)
 		}
@@ -417,7 +416,7 @@ func expectSlow(e *env) {
 	if status != 200 || err != nil {
 		e.Errorf("POST: %d, %v", status, err)
 	}
-	e.at(arrived.Sub(began), 2*time.Second)
+	e.at(<-waited, 2*time.Second)
 }
 
 // primeResolver makes package net read its files, and make its locks, outside of any bubble.
@@ -526,6 +525,8 @@ func (e *env) resolves(r *names) {
 
 func (e *env) asked(r *names, want ...string) {
 	e.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if !slices.Equal(r.asked, want) {
 		e.Errorf("dialled %v, want %v", r.asked, want)
 	}
@@ -555,6 +556,8 @@ func resolverTimesOut(e *env) {
 	e.part()
 	start := time.Now()
 	_, err := r.LookupNetIP(context.Background(), "ip4", dnsName)
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	e.exactly(start, time.Duration(len(r.asked))*dnsTimeout)
 	var dns *net.DNSError
 	if !errors.As(err, &dns) || !dns.IsTimeout || len(r.asked) < 2 {

@@ -2,12 +2,14 @@ package gosimnet_test
 
 import (
 	"bytes"
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"io"
 	"net"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -59,7 +61,7 @@ func partitionRows() []row {
 		{id: "N7", name: "after a heal data moves at the next retransmission", run: healedAt},
 		{id: "N7", name: "deliverDroppedSends moves data at once", run: deliveredAtOnce},
 		{id: "N7", name: "five Writes in a partition arrive once and in order", run: fiveWrites},
-		{id: "N7", name: "a stream loses nothing to a cut", run: bulkAcrossCut},
+		{id: "N7", name: "a stream loses nothing to a cut", run: func(e *env) { e.transferAcrossCut(time.Second) }},
 		{id: "N8", name: "with the way back cut the client gives up and the server is told nothing", run: oneWay},
 		{id: "N9", name: "a close in a partition is known after the heal", run: closeInPartition},
 		{id: "N10", name: "a lost reset is not sent again", run: lostReset},
@@ -415,29 +417,42 @@ func fiveWrites(e *env) {
 	e.ends(s)
 }
 
-func bulkAcrossCut(e *env) {
+// counter is a writer that counts bytes.
+type counter struct{ n *atomic.Int64 }
+
+func (c counter) Write(b []byte) (int, error) { c.n.Add(int64(len(b))); return len(b), nil }
+
+// transferAcrossCut sends 16 MiB, and cuts in the middle of them.
+func (e *env) transferAcrossCut(lasts time.Duration) {
+	e.Helper()
 	c, s := e.pair()
 	sent := make([]byte, 16<<20)
-	for i := range sent {
-		sent[i] = byte(i ^ i>>8 ^ i>>16)
-	}
+	rand.Read(sent)
 	w := e.start(func() (int, error) {
 		n, err := c.Write(sent)
 		return n, errors.Join(err, c.Close())
 	})
-	got := sha256.New()
-	r := e.start(func() (int, error) { n, err := io.Copy(got, s); return int(n), err })
-	time.Sleep(100 * time.Millisecond)
+	var arrived atomic.Int64
+	sum := sha256.New()
+	r := e.start(func() (int, error) {
+		n, err := io.Copy(io.MultiWriter(sum, counter{&arrived}), s)
+		return int(n), err
+	})
+	time.Sleep(105 * time.Millisecond)
 	heal := e.part()
-	time.Sleep(time.Second)
+	before := arrived.Load()
+	time.Sleep(lasts)
 	e.unfinished(w)
+	if now := arrived.Load(); before == 0 || now != before {
+		e.Errorf("%d B had arrived when the cut came and %d when it ended", before, now)
+	}
 	heal()
-	for _, c := range []*call{w, r} {
-		if n, err := e.wait(c); n != len(sent) || err != nil {
-			e.Errorf("%d B, %v, want %d", n, err, len(sent))
+	for _, end := range []*call{w, r} {
+		if n, err := e.wait(end); n != len(sent) || err != nil {
+			e.Errorf("%d B, %v, want all %d", n, err, len(sent))
 		}
 	}
-	if want := sha256.Sum256(sent); !bytes.Equal(got.Sum(nil), want[:]) {
+	if want := sha256.Sum256(sent); !bytes.Equal(sum.Sum(nil), want[:]) {
 		e.Error("what arrived is not what was sent")
 	}
 }
