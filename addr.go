@@ -136,6 +136,14 @@ type target struct {
 	any   bool // no host was given: the host itself, or, to a listener, all its addresses
 }
 
+// asked is the address as errors name it: as it was given, without one if there was none.
+func (t *target) asked() netip.AddrPort {
+	if t.any {
+		return netip.AddrPortFrom(netip.Addr{}, t.port)
+	}
+	return netip.AddrPortFrom(t.addrs[0], t.port)
+}
+
 // resolve finds the addresses of a "host:port" as h sees it. Errors are those that package net has.
 func (h *Host) resolve(network, address string, f family) (target, error) {
 	name, port, err := net.SplitHostPort(address)
@@ -160,7 +168,7 @@ func (h *Host) resolve(network, address string, f family) (target, error) {
 		}
 	}
 	if len(t.addrs) == 0 {
-		return target{}, &net.AddrError{Err: "no suitable address", Addr: name}
+		return target{}, &net.AddrError{Err: "no suitable address found", Addr: name}
 	}
 	return t, nil
 }

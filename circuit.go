@@ -103,6 +103,9 @@ func (l *Listener) bindName(address string) error {
 	if port == 0 {
 		return sysErr("bind", syscall.EADDRINUSE)
 	}
+	if l.host.off(port) {
+		return sysErr("bind", syscall.ENETDOWN)
+	}
 	l.at = netip.AddrPortFrom(l.host.anyAddr(), port)
 	s.claim(address, &endpoint{host: l.host, port: port, listener: l})
 	return nil

@@ -81,7 +81,7 @@ func (c *Conn) opErr(op string, err error) error {
 	return opError(op, c.network, c.LocalAddr(), c.RemoteAddr(), err)
 }
 
-// setErr is the error of a call that changes a setting: package net names only the local address there.
+// setErr is the error of a call that changes a deadline or a buffer: package net names only the local address there.
 func (c *Conn) setErr(err error) error { return opError("set", c.network, nil, c.LocalAddr(), err) }
 
 // enter locks the network for a call on an open connection.
@@ -430,13 +430,13 @@ func (c *Conn) deaf(k packetKind) bool {
 	return c.forgotten || c.reset || c.closed && k == kindData
 }
 
-// probed is the arrival of a keep-alive or window probe.
+// probed is the arrival of a keep-alive or window probe. As on Linux, which drops it as a duplicate, it is
+// no sign of life.
 func (c *Conn) probed(p *packet, now int64) {
 	if c.forgotten || c.reset {
 		c.net.sendReset(&c.out.flow, c.peer)
 		return
 	}
-	c.heard = now
 	c.in.acknowledge(p.event.n, now)
 }
 
@@ -508,16 +508,32 @@ func (c *Conn) CloseRead() error {
 	return nil
 }
 
-// set runs a call that changes a setting.
-func (c *Conn) set(f func()) error {
+// apply runs a call that changes a setting.
+func (c *Conn) apply(f func()) error {
 	if err := c.enter(); err != nil {
-		return c.setErr(err)
+		return err
 	}
 	defer c.net.leave()
 	if c.gone() != nil {
-		return c.setErr(c.gone())
+		return c.gone()
 	}
 	f()
+	return nil
+}
+
+// set runs a call that changes a deadline or a buffer.
+func (c *Conn) set(f func()) error {
+	if err := c.apply(f); err != nil {
+		return c.setErr(err)
+	}
+	return nil
+}
+
+// setOption runs a call that changes an option of TCP, in whose errors package net names both addresses.
+func (c *Conn) setOption(f func()) error {
+	if err := c.apply(f); err != nil {
+		return c.opErr("set", err)
+	}
 	return nil
 }
 
@@ -534,10 +550,10 @@ func (c *Conn) SetWriteDeadline(t time.Time) error { return c.set(func() { c.wri
 
 // SetLinger says what Close does with data that is not acknowledged: sec < 0, the default, delivers it in the background, 0 throws it away
 // and resets, sec > 0 waits for so many seconds at most.
-func (c *Conn) SetLinger(sec int) error { return c.set(func() { c.linger = max(-1, sec) }) }
+func (c *Conn) SetLinger(sec int) error { return c.setOption(func() { c.linger = max(-1, sec) }) }
 
 // SetNoDelay does nothing: a segment leaves as soon as it is written, and there is no Nagle's algorithm.
-func (c *Conn) SetNoDelay(bool) error { return c.set(func() {}) }
+func (c *Conn) SetNoDelay(bool) error { return c.setOption(func() {}) }
 
 // SetReadBuffer sets how much of the peer's data this end holds unread. What is under way is not refused.
 // It is an error unless bytes is positive.

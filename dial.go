@@ -87,26 +87,54 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	if t == transportUDP {
 		return h.dialPacket(ctx, d, network, address, f)
 	}
-	dst, err := h.destination(network, address, f)
+	dst, asked, err := h.destination(network, address, f)
+	if err != nil {
+		return fail(err)
+	}
+	from, err := localAddr[*net.TCPAddr](d)
 	if err != nil {
 		return fail(err)
 	}
 	op := &dial{net: s, host: h, network: network, dst: dst}
-	if err := d.bind(op); err != nil {
-		return nil, opError("dial", network, op.source, tcpAddr(dst), err)
+	err = op.bind(from)
+	if err == nil {
+		err = op.run(ctx, d)
 	}
-	if err := op.run(ctx, d); err != nil {
-		return nil, opError("dial", network, op.source, tcpAddr(dst), err)
+	if err != nil {
+		return nil, opError("dial", network, d.LocalAddr, tcpAddr(asked), err)
 	}
 	return op.conn, nil
 }
 
-// destination is the one address that a dial goes to.
-func (h *Host) destination(network, address string, f family) (netip.AddrPort, error) {
+// localAddr is the dialer's local address, nil if it has none. It must be of the network's kind.
+func localAddr[A *net.TCPAddr | *net.UDPAddr](d *Dialer) (A, error) {
+	if d.LocalAddr == nil {
+		return nil, nil
+	}
+	a, ok := d.LocalAddr.(A)
+	if !ok || a == nil {
+		return nil, &net.AddrError{Err: "mismatched local address type", Addr: d.LocalAddr.String()}
+	}
+	return a, nil
+}
+
+// destination is the one address that a dial goes to, and what was asked for, which errors name: no address, and an
+// unspecified one, are the host itself.
+func (h *Host) destination(network, address string, f family) (dst, asked netip.AddrPort, err error) {
 	t, err := h.resolve(network, address, f)
 	if err != nil {
-		return netip.AddrPort{}, err
+		return dst, asked, err
 	}
+	to := h.nearest(&t, f)
+	dst, asked = netip.AddrPortFrom(to, t.port), t.asked()
+	if asked.IsValid() && !asked.Addr().IsUnspecified() {
+		asked = dst
+	}
+	return dst, asked, nil
+}
+
+// nearest is the first of a target's addresses, unless only another one has a listener.
+func (h *Host) nearest(t *target, f family) netip.Addr {
 	if t.any {
 		t.addrs = []netip.Addr{v4Loopback}
 		if f == onlyV6 {
@@ -125,20 +153,15 @@ func (h *Host) destination(network, address string, f family) (netip.AddrPort, e
 			dst = a
 		}
 	}
-	return netip.AddrPortFrom(dst, t.port), nil
+	return dst
 }
 
 // bind finds the local address of a dial. What the dialer names must be the host's own, and free.
-func (d *Dialer) bind(op *dial) error {
+func (op *dial) bind(a *net.TCPAddr) error {
 	op.local = netip.AddrPortFrom(op.host.sourceFor(op.dst.Addr()), 0)
-	if d.LocalAddr == nil {
+	if a == nil {
 		return nil
 	}
-	a, ok := d.LocalAddr.(*net.TCPAddr)
-	if !ok || a == nil {
-		return &net.AddrError{Err: "mismatched local address type", Addr: d.LocalAddr.String()}
-	}
-	op.source = a
 	ip, _ := netip.AddrFromSlice(a.IP)
 	ip = ip.Unmap()
 	if !ip.IsValid() || ip.IsUnspecified() {
@@ -188,9 +211,8 @@ type dial struct {
 	network string
 	dst     netip.AddrPort
 	local   netip.AddrPort
-	source  net.Addr // as the dialer named it, for errors
-	to      *Host    // nil: nobody has the address
-	conn    *Conn    // the client's end
+	to      *Host // nil: nobody has the address
+	conn    *Conn // the client's end
 	circuit bool
 	here    *SimNetAddr // of a message circuit
 	there   *SimNetAddr

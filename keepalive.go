@@ -15,6 +15,7 @@ type keepAlive struct {
 	interval int64 // between probes
 	count    int   // probes without an answer that end the connection
 	sent     int   // without an answer
+	last     int64 // when the last probe was sent
 }
 
 // The defaults of net.Dialer and net.ListenConfig.
@@ -46,35 +47,50 @@ func positive(d, def time.Duration) time.Duration {
 	return d
 }
 
-// watch begins to probe if the path is not healthy. Until now it was, and the probes of that time were answered.
+// watch begins to probe if the path is not healthy. Until now it was, and the probes of that time were answered; one that is
+// under way is not.
 func (k *keepAlive) watch(now int64) {
 	c := k.conn
 	if k.idle == 0 || k.scheduled() || !c.up || c.healthy(k.count) {
 		return
 	}
 	c.out.settle(now)
-	cycle := k.idle + c.out.rtt
-	c.heard += max(0, now-c.heard) / cycle * cycle
 	k.sent = 0
-	c.net.after(&k.event, max(now, c.heard+k.idle))
+	next := c.heard + k.idle
+	if since := now - next - c.out.rtt; since >= 0 {
+		cycle := max(k.interval, k.idle+c.out.rtt)
+		answered := next + since/cycle*cycle
+		c.heard = answered + c.out.rtt
+		next = answered + cycle
+	}
+	if next <= now {
+		k.sent, k.last = 1, next
+		next += k.interval
+	}
+	c.net.after(&k.event, max(now, next))
 }
 
 // stop ends the probing.
 func (k *keepAlive) stop() { k.conn.net.agenda.remove(&k.event) }
 
-// fire is the time for a probe, or for giving up. While data is unacknowledged its retransmission decides instead.
+// fire is the time for a probe, or for giving up, which is told to a peer that may hear it after all. While data is
+// unacknowledged its retransmission decides instead.
 func (k *keepAlive) fire(now int64) {
 	c := k.conn
 	c.out.settle(now)
+	if c.heard > k.last {
+		k.sent = 0
+	}
 	switch {
 	case c.out.outstanding():
 		k.rest(now)
 	case c.heard+k.idle > now:
 		k.rest(c.heard)
 	case k.sent >= k.count:
+		c.net.sendReset(&c.out.flow, c.peer)
 		c.fail(syscall.ETIMEDOUT, now)
 	default:
-		k.sent++
+		k.sent, k.last = k.sent+1, now
 		c.out.probe()
 		c.net.after(&k.event, now+k.interval)
 	}
@@ -110,7 +126,7 @@ func (c *Conn) SetKeepAlive(on bool) error {
 // SetKeepAlivePeriod sets the time without a sign of life after which the first probe is sent, and between probes.
 // Zero and less are the default, 15 s.
 func (c *Conn) SetKeepAlivePeriod(d time.Duration) error {
-	return c.set(func() {
+	return c.setOption(func() {
 		c.keepAlive.idle, c.keepAlive.interval = int64(positive(d, keepAliveIdle)), int64(positive(d, keepAliveInterval))
 		c.keepAlive.count = max(c.keepAlive.count, 1)
 		c.keepAlive.again()
@@ -120,7 +136,7 @@ func (c *Conn) SetKeepAlivePeriod(d time.Duration) error {
 // SetKeepAliveConfig sets all of it; fields that are zero or less are the defaults: 15 s, 15 s and 9 probes. An idle connection to a peer
 // that does not answer ends with ETIMEDOUT Count × Interval after the first probe, which is sent Idle after the last sign of life.
 func (c *Conn) SetKeepAliveConfig(cfg net.KeepAliveConfig) error {
-	return c.set(func() { c.keepAlive.configure(cfg); c.keepAlive.again() })
+	return c.setOption(func() { c.keepAlive.configure(cfg); c.keepAlive.again() })
 }
 
 // again applies changed times.

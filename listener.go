@@ -69,9 +69,6 @@ func (h *Host) listen(network, address string) (*Listener, error) {
 	if err != nil {
 		return fail(l.addr, err)
 	}
-	if h.off(l.at.Port()) {
-		return fail(l.addr, sysErr("bind", syscall.ENETDOWN))
-	}
 	l.by.key = hashString(uint64(l.at.Port()), l.name)
 	h.listeners = append(h.listeners, l)
 	h.served = true
@@ -95,17 +92,20 @@ func (l *Listener) bindPort(address string, f family) error {
 		ip = t.addrs[0]
 	}
 	l.at = netip.AddrPortFrom(ip, t.port)
-	l.addr = tcpAddr(l.at)
+	l.addr = tcpAddr(t.asked())
 	if h.owner(ip) != h || ip.IsMulticast() {
 		return sysErr("bind", syscall.EADDRNOTAVAIL)
 	}
 	if t.port == 0 {
 		l.at = netip.AddrPortFrom(ip, h.ephemeral())
-		l.addr = tcpAddr(l.at)
 	}
 	if l.at.Port() == 0 || slices.ContainsFunc(h.listeners, l.conflicts) {
 		return sysErr("bind", syscall.EADDRINUSE)
 	}
+	if h.off(l.at.Port()) {
+		return sysErr("bind", syscall.ENETDOWN)
+	}
+	l.addr = tcpAddr(l.at)
 	return nil
 }
 
@@ -207,14 +207,15 @@ func (l *Listener) accept() (*Conn, error) {
 	}
 }
 
-// SetDeadline bounds the waiting of Accept, also of calls under way; the zero time is no deadline.
+// SetDeadline bounds the waiting of Accept, also of calls under way; the zero time is no deadline. After Close it is
+// net.ErrClosed, which is bare, as package net's is.
 func (l *Listener) SetDeadline(t time.Time) error {
 	if err := l.net.enter(); err != nil {
-		return opError("set", l.network, nil, l.addr, err)
+		return err
 	}
 	defer l.net.leave()
 	if l.closed {
-		return opError("set", l.network, nil, l.addr, net.ErrClosed)
+		return net.ErrClosed
 	}
 	l.by.set(t)
 	return nil

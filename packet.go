@@ -427,7 +427,9 @@ func (p *packet) lost(cause string, now int64) {
 	case kindProbe:
 		p.half.lost(p, now)
 	case kindRST:
-		if p.conn != nil {
+		if p.dial != nil {
+			p.dial.unanswered(cause, now)
+		} else {
 			p.conn.pathChanged(now)
 		}
 	case kindMessage:

@@ -83,42 +83,50 @@ func (h *Host) listenPacket(network, address string) (*PacketConn, error) {
 	}
 	c, err := h.openPacket(network, f, netip.AddrPortFrom(ip, dst.port))
 	if err != nil {
-		return fail(udpAddr(netip.AddrPortFrom(ip, dst.port)), err)
+		return fail(udpAddr(dst.asked()), err)
 	}
 	return c, nil
 }
 
 // dialPacket opens a connected socket. Nothing is sent.
 func (h *Host) dialPacket(ctx context.Context, d *Dialer, network, address string, f family) (net.Conn, error) {
-	fail := func(source net.Addr, err error) (net.Conn, error) {
-		return nil, opError("dial", network, source, nil, err)
+	dst, asked, err := h.destination(network, address, f)
+	if err != nil {
+		return nil, opError("dial", network, nil, nil, err)
 	}
+	from, err := localAddr[*net.UDPAddr](d)
+	if err != nil {
+		return nil, opError("dial", network, nil, nil, err)
+	}
+	c, err := h.connectPacket(ctx, d, network, f, from, dst)
+	if err != nil {
+		return nil, opError("dial", network, d.LocalAddr, udpAddr(asked), err)
+	}
+	return c, nil
+}
+
+// connectPacket opens a socket that talks to one address alone.
+func (h *Host) connectPacket(ctx context.Context, d *Dialer, network string, f family, from *net.UDPAddr, dst netip.AddrPort) (*PacketConn, error) {
 	if err := ctx.Err(); err != nil {
-		return fail(nil, contextError(err, false))
+		return nil, contextError(err, false)
 	}
 	if d.until(ctx, h.net) <= h.net.t {
-		return fail(nil, expiredError{})
-	}
-	dst, err := h.destination(network, address, f)
-	if err != nil {
-		return fail(nil, err)
+		return nil, expiredError{}
 	}
 	local := netip.AddrPortFrom(h.sourceFor(dst.Addr()), 0)
-	if a, ok := d.LocalAddr.(*net.UDPAddr); ok && a != nil {
-		ip, _ := netip.AddrFromSlice(a.IP)
+	if from != nil {
+		ip, _ := netip.AddrFromSlice(from.IP)
 		if ip = ip.Unmap(); !ip.IsValid() || ip.IsUnspecified() {
 			ip = local.Addr()
 		}
-		local = netip.AddrPortFrom(ip, uint16(a.Port))
-	} else if d.LocalAddr != nil {
-		return fail(nil, &net.AddrError{Err: "mismatched local address type", Addr: d.LocalAddr.String()})
+		local = netip.AddrPortFrom(ip, uint16(from.Port))
 	}
 	if !local.IsValid() {
-		return nil, opError("dial", network, d.LocalAddr, udpAddr(dst), sysErr("connect", syscall.ENETUNREACH))
+		return nil, sysErr("connect", syscall.ENETUNREACH)
 	}
 	c, err := h.openPacket(network, f, local)
 	if err != nil {
-		return nil, opError("dial", network, d.LocalAddr, udpAddr(dst), err)
+		return nil, err
 	}
 	c.remote = dst
 	return c, nil
@@ -349,6 +357,9 @@ func (c *PacketConn) WriteTo(b []byte, addr net.Addr) (int, error) {
 
 // WriteToUDP is WriteTo with another type. A nil address is an error.
 func (c *PacketConn) WriteToUDP(b []byte, addr *net.UDPAddr) (int, error) {
+	if addr == nil && c.remote.IsValid() {
+		return 0, opError("write", c.network, c.LocalAddr(), nil, net.ErrWriteToConnected)
+	}
 	if addr == nil {
 		return 0, c.opErr("write", nil, &net.AddrError{Err: "missing address"})
 	}
@@ -423,12 +434,12 @@ func (c *PacketConn) sendable(b []byte, to netip.AddrPort, call string) error {
 	switch {
 	case c.writeBy.expired():
 		return os.ErrDeadlineExceeded
-	case c.failure != nil:
-		return c.report(call)
 	case len(b) > maxDatagram:
 		return sysErr(call, syscall.EMSGSIZE)
 	case to.Port() == 0:
 		return sysErr(call, syscall.EINVAL)
+	case c.failure != nil:
+		return c.report(call)
 	}
 	return nil
 }

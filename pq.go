@@ -98,19 +98,19 @@ func (a *agenda) remove(e *event) {
 	}
 }
 
-// pop removes and returns the first event.
-func (a *agenda) pop() *event {
-	e := a.slots[0].ev
-	a.remove(e)
-	return e
-}
-
-// clear takes everything out.
+// clear takes all events out.
 func (a *agenda) clear() {
 	for _, s := range a.slots {
 		s.ev.pos = 0
 	}
 	a.slots = nil
+}
+
+// pop removes and returns the first event.
+func (a *agenda) pop() *event {
+	e := a.slots[0].ev
+	a.remove(e)
+	return e
 }
 
 func (a *agenda) less(x, y slot) bool {

@@ -1,0 +1,478 @@
+package gosimnet_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/glycerine/gosimnet"
+)
+
+// dialRows are about dials and their contexts.
+func dialRows() []row {
+	return []row{
+		{id: "T01", name: "a closed port refuses", run: closedPortRefuses},
+		{id: "T14", name: "a context cancelled before", run: cancelledBefore},
+		{id: "T14", name: "a context that ran out before", run: ranOutBefore},
+		{id: "N", name: "a dial that runs out of time", run: ranOutMeanwhile},
+		{id: "N", name: "a context cancelled meanwhile", run: cancelledMeanwhile},
+		{id: "T14b", name: "a context cancelled after", run: cancelledAfter},
+		{id: "T17", name: "a local port that is in use", run: localPortInUse},
+		{id: "T17", name: "a local port in TIME_WAIT", run: localPortInTimeWait},
+		{id: "T17", name: "a local address of nobody's", run: foreignLocalAddress},
+		{id: "T17", name: "a local address of another kind", run: mismatchedLocalAddress},
+	}
+}
+
+// listenRows are about listeners and addresses.
+func listenRows() []row {
+	return []row{
+		{id: "T12", name: "a listener's deadline", run: listenerDeadline},
+		{id: "T12", name: "Close ends a blocked Accept", run: closeEndsAccept},
+		{id: "T13", name: "dials and writes need nobody in Accept", run: nobodyAccepts},
+		{id: "V11", name: "connections are accepted in order", run: acceptedInOrder},
+		{id: "T13", name: "a listener's Close resets what was not accepted", run: closeListener},
+		{id: "T13", name: "Accept returns a connection that its client has closed", run: acceptClosed},
+		{id: "T13", name: "Accept returns a connection that its client has reset", run: acceptReset},
+		{id: "N", name: "a full backlog does not answer", run: fullBacklog, cfg: &gosimnet.SimNetConfig{Backlog: 1}},
+		{id: "T15", name: "types and names of addresses", run: addresses},
+		{id: "V05", name: "a connection has the concrete address that was dialled", run: concreteAddress},
+		{id: "T16", name: "an address in use", run: addressInUse},
+		{id: "T16", name: "a port is free again at once", run: listenAgain},
+		{id: "T16", name: "ports of streams and of datagrams are apart", run: portSpaces},
+		{id: "T16", name: "an address of nobody's", run: foreignAddress},
+	}
+}
+
+var (
+	errRefused   = sysError("connect", syscall.ECONNREFUSED)
+	errInUse     = sysError("bind", syscall.EADDRINUSE)
+	errForeign   = sysError("bind", syscall.EADDRNOTAVAIL)
+	errCancelled = worded{context.Canceled, "operation was canceled", false}
+	errRanOut    = worded{context.DeadlineExceeded, "i/o timeout", true}
+)
+
+func closedPortRefuses(e *env) {
+	to := e.tcp(e.serverIP, closedPort)
+	start := time.Now()
+	_, err := e.client.Dial("tcp", to.String())
+	e.took(start, e.rtt)
+	e.same(err, dialError(nil, to, errRefused))
+	from := e.tcp(e.clientIP, 0)
+	_, err = e.dialer(net.Dialer{LocalAddr: from}).Dial("tcp", to.String())
+	e.same(err, dialError(from, to, errRefused))
+	_, err = e.client.Dial("tcp4", to.String())
+	e.same(err, &net.OpError{Op: "dial", Net: "tcp4", Addr: to, Err: errRefused})
+	for _, itself := range []*net.TCPAddr{{Port: closedPort}, e.tcp("0.0.0.0", closedPort), e.tcp("127.0.0.1", closedPort)} {
+		_, err = e.client.Dial("tcp", itself.String())
+		e.same(err, dialError(nil, itself, errRefused))
+	}
+}
+
+func cancelledBefore(e *env) {
+	l := e.listen()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(errors.New("the cause"))
+	start := time.Now()
+	_, err := e.client.DialContext(ctx, "tcp", l.Addr().String())
+	e.exactly(start, 0)
+	e.same(err, dialError(nil, l.Addr(), errCancelled))
+}
+
+func ranOutBefore(e *env) {
+	l := e.listen()
+	ctx, cancel := context.WithDeadline(context.Background(), time.Now().Add(-time.Second))
+	defer cancel()
+	_, err := e.client.DialContext(ctx, "tcp", l.Addr().String())
+	e.same(err, dialError(nil, l.Addr(), errRanOut))
+	_, late := e.dialer(net.Dialer{Deadline: time.Now().Add(-time.Second)}).Dial("tcp", l.Addr().String())
+	e.same(late, dialError(nil, l.Addr(), errRanOut))
+	for _, err := range []error{err, late} {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			e.Errorf("%v is os.ErrDeadlineExceeded, want context.DeadlineExceeded alone", err)
+		}
+	}
+}
+
+// ranOut checks the error of a dial that ran out of time meanwhile: what package net says it is to errors.Is is
+// chance, and the simulator says both.
+func (e *env) ranOut(err error, from, to net.Addr) {
+	e.Helper()
+	deadline, ctx := errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded)
+	identity := context.DeadlineExceeded
+	if deadline {
+		identity = os.ErrDeadlineExceeded
+	}
+	e.same(err, dialError(from, to, worded{identity, "i/o timeout", true}))
+	if e.sim != nil && !(deadline && ctx) {
+		e.Errorf("%v is os.ErrDeadlineExceeded: %v, context.DeadlineExceeded: %v, want both", err, deadline, ctx)
+	}
+}
+
+func ranOutMeanwhile(e *env) {
+	to := e.silence(e)
+	const d = 200 * time.Millisecond
+	start := time.Now()
+	_, err := e.dialer(net.Dialer{Timeout: d}).Dial("tcp", to.String())
+	e.exactly(start, d)
+	e.ranOut(err, nil, to)
+
+	start = time.Now()
+	_, err = e.dialer(net.Dialer{Deadline: start.Add(d)}).Dial("tcp", to.String())
+	e.exactly(start, d)
+	e.ranOut(err, nil, to)
+
+	start = time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	_, err = e.client.DialContext(ctx, "tcp", to.String())
+	e.exactly(start, d)
+	e.ranOut(err, nil, to)
+}
+
+func cancelledMeanwhile(e *env) {
+	to := e.silence(e)
+	ctx, cancel := context.WithCancel(context.Background())
+	start := time.Now()
+	time.AfterFunc(300*time.Millisecond, cancel)
+	_, err := e.client.DialContext(ctx, "tcp", to.String())
+	e.exactly(start, 300*time.Millisecond)
+	e.same(err, dialError(nil, to, errCancelled))
+}
+
+func cancelledAfter(e *env) {
+	l := e.listen()
+	ctx, cancel := context.WithCancel(context.Background())
+	c, err := e.client.DialContext(ctx, "tcp", l.Addr().String())
+	e.must(err)
+	defer c.Close()
+	s := e.accept(l)
+	cancel()
+	e.settle()
+	e.writes(c, "ping")
+	e.reads(s, "ping")
+	e.writes(s, "pong")
+	e.reads(c, "pong")
+}
+
+func localPortInUse(e *env) {
+	c, _ := e.pair()
+	l := e.listen()
+	_, err := e.dialer(net.Dialer{LocalAddr: c.LocalAddr()}).Dial("tcp", l.Addr().String())
+	e.same(err, dialError(c.LocalAddr(), l.Addr(), errInUse))
+}
+
+func localPortInTimeWait(e *env) {
+	l := e.listen()
+	c := e.dial(l)
+	s := e.accept(l)
+	e.must(c.Close())
+	e.ends(s)
+	e.must(s.Close())
+	e.settle()
+	_, err := e.dialer(net.Dialer{LocalAddr: c.LocalAddr()}).Dial("tcp", l.Addr().String())
+	e.same(err, dialError(c.LocalAddr(), l.Addr(), errInUse))
+	if e.sim == nil {
+		return
+	}
+	time.Sleep(time.Minute)
+	again := e.dialAddr(e.dialer(net.Dialer{LocalAddr: c.LocalAddr()}), l.Addr())
+	if again.LocalAddr().String() != c.LocalAddr().String() {
+		e.Errorf("after TIME_WAIT the dial is from %v, want %v", again.LocalAddr(), c.LocalAddr())
+	}
+}
+
+func foreignLocalAddress(e *env) {
+	l := e.listen()
+	from := e.tcp(e.foreignIP, 0)
+	_, err := e.dialer(net.Dialer{LocalAddr: from}).Dial("tcp", l.Addr().String())
+	e.same(err, dialError(from, l.Addr(), errForeign))
+}
+
+func mismatchedLocalAddress(e *env) {
+	l, s := e.listen(), e.socket(e.server, e.serverIP)
+	for _, d := range []struct {
+		network  string
+		from, to net.Addr
+	}{{"tcp", e.udp(e.clientIP, 0), l.Addr()}, {"udp", e.tcp(e.clientIP, 0), s.LocalAddr()}} {
+		_, err := e.dialer(net.Dialer{LocalAddr: d.from}).Dial(d.network, d.to.String())
+		mismatch := worded{&net.AddrError{}, "address " + d.from.String() + ": mismatched local address type", false}
+		e.same(err, &net.OpError{Op: "dial", Net: d.network, Err: mismatch})
+	}
+}
+
+// startAccept is an Accept under way that succeeds with a connection nobody looks at.
+func (e *env) startAccept(l net.Listener) *call {
+	return e.start(func() (int, error) {
+		c, err := l.Accept()
+		if err == nil {
+			c.Close()
+		}
+		return 0, err
+	})
+}
+
+type deadliner interface{ SetDeadline(time.Time) error }
+
+func listenerDeadline(e *env) {
+	l := e.listen()
+	by := l.(deadliner)
+	start := time.Now()
+	e.must(by.SetDeadline(start.Add(100 * time.Millisecond)))
+	_, err := e.wait(e.startAccept(l))
+	e.exactly(start, 100*time.Millisecond)
+	e.same(err, listenError("accept", l.Addr(), os.ErrDeadlineExceeded))
+	e.must(by.SetDeadline(time.Time{}))
+	a := e.startAccept(l)
+	e.blocked(a)
+	e.must(by.SetDeadline(past))
+	_, err = e.wait(a)
+	e.same(err, listenError("accept", l.Addr(), os.ErrDeadlineExceeded))
+	e.dial(l)
+	e.settle()
+	_, err = e.wait(e.startAccept(l))
+	e.same(err, listenError("accept", l.Addr(), os.ErrDeadlineExceeded))
+	e.must(by.SetDeadline(time.Time{}))
+	e.accept(l)
+}
+
+func closeEndsAccept(e *env) {
+	l := e.listen()
+	at := l.Addr().String()
+	a := e.startAccept(l)
+	e.blocked(a)
+	e.must(l.Close())
+	_, err := e.wait(a)
+	e.same(err, listenError("accept", l.Addr(), net.ErrClosed))
+	_, err = e.wait(e.startAccept(l))
+	e.same(err, listenError("accept", l.Addr(), net.ErrClosed))
+	e.same(l.Close(), listenError("close", l.Addr(), net.ErrClosed))
+	if err := l.(deadliner).SetDeadline(past); !errors.Is(err, net.ErrClosed) || err.Error() != net.ErrClosed.Error() {
+		e.Errorf("SetDeadline after Close: %v, want %v, bare", err, net.ErrClosed)
+	}
+	if l.Addr().String() != at {
+		e.Errorf("Addr after Close is %v, want %v", l.Addr(), at)
+	}
+}
+
+func nobodyAccepts(e *env) {
+	l := e.listen()
+	c := e.dial(l)
+	e.writes(c, "early")
+	e.settle()
+	s := e.accept(l)
+	e.reads(s, "early")
+	e.writes(s, "answer")
+	e.reads(c, "answer")
+}
+
+func acceptedInOrder(e *env) {
+	l := e.listen()
+	var clients []stream
+	for range 5 {
+		clients = append(clients, e.dial(l))
+	}
+	e.settle()
+	for i, c := range clients {
+		if s := e.accept(l); s.RemoteAddr().String() != c.LocalAddr().String() {
+			e.Errorf("accepted %v as number %d, want %v", s.RemoteAddr(), i, c.LocalAddr())
+		}
+	}
+}
+
+func closeListener(e *env) {
+	l := e.listen()
+	c := e.dial(l)
+	s := e.accept(l)
+	waiting, queued := e.dial(l), e.dial(l)
+	r := e.startRead(waiting, make([]byte, 1))
+	e.blocked(r)
+	e.must(l.Close())
+	n, err := e.wait(r)
+	e.fails(n, err, connError(waiting, "read", errReadReset))
+	e.settle()
+	e.writeFails(queued, errWriteReset)
+	_, err = e.client.Dial("tcp", l.Addr().String())
+	e.same(err, dialError(nil, l.Addr(), errRefused))
+	e.writes(c, "accepted")
+	e.reads(s, "accepted")
+}
+
+func acceptClosed(e *env) {
+	l := e.listen()
+	c := e.dial(l)
+	e.writes(c, "last words")
+	e.must(c.Close())
+	e.settle()
+	s := e.accept(l)
+	e.reads(s, "last words")
+	e.ends(s)
+}
+
+func acceptReset(e *env) {
+	l := e.listen()
+	c, silent := e.dial(l), e.dial(l)
+	e.writes(c, "last words")
+	e.settle()
+	for _, c := range []stream{c, silent} {
+		e.must(c.SetLinger(0))
+		e.must(c.Close())
+	}
+	e.settle()
+	s := e.accept(l)
+	e.reads(s, "last words")
+	e.readFails(s, errReadReset)
+	e.ends(s)
+	s = e.accept(l)
+	if s.RemoteAddr().String() != silent.LocalAddr().String() {
+		e.Errorf("accepted %v, want %v", s.RemoteAddr(), silent.LocalAddr())
+	}
+	e.writeFails(s, errWriteReset)
+}
+
+func fullBacklog(e *env) {
+	l := e.listenShort(e)
+	e.dial(l)
+	e.dial(l)
+	start := time.Now()
+	_, err := e.dialer(net.Dialer{Timeout: 300 * time.Millisecond}).Dial("tcp", l.Addr().String())
+	e.exactly(start, 300*time.Millisecond)
+	e.ranOut(err, nil, l.Addr())
+	e.accept(l)
+	e.accept(l)
+	e.settle()
+	e.dial(l)
+	e.accept(l)
+}
+
+func addresses(e *env) {
+	for _, l := range []struct{ network, address, prints string }{
+		{"tcp", ":0", "[::]:"},
+		{"tcp", "0.0.0.0:0", "[::]:"},
+		{"tcp4", ":0", "0.0.0.0:"},
+		{"tcp6", ":0", "[::]:"},
+		{"tcp", e.serverIP + ":0", e.serverIP + ":"},
+		{"tcp4", e.serverIP + ":0", e.serverIP + ":"},
+	} {
+		at := e.listenAt(l.network, l.address).Addr().(*net.TCPAddr)
+		if at.Port == 0 || at.String() != l.prints+strconv.Itoa(at.Port) || at.Network() != "tcp" {
+			e.Errorf("Listen(%q, %q) is at %v of %q, want %sport of tcp", l.network, l.address, at, at.Network(), l.prints)
+		}
+	}
+	for _, l := range []struct{ network, address, prints string }{
+		{"udp", ":0", "[::]:"},
+		{"udp", "0.0.0.0:0", "[::]:"},
+		{"udp4", ":0", "0.0.0.0:"},
+		{"udp", e.serverIP + ":0", e.serverIP + ":"},
+	} {
+		c, err := e.server.ListenPacket(l.network, l.address)
+		e.must(err)
+		at := c.LocalAddr().(*net.UDPAddr)
+		if at.Port == 0 || at.String() != l.prints+strconv.Itoa(at.Port) || at.Network() != "udp" {
+			e.Errorf("ListenPacket(%q, %q) is at %v of %q, want %sport of udp", l.network, l.address, at, at.Network(), l.prints)
+		}
+		e.must(c.Close())
+	}
+	e.addressesOfConns()
+}
+
+// addressesOfConns checks the addresses of both ends of a stream, which a tcp4 dial calls tcp too.
+func (e *env) addressesOfConns() {
+	l := e.listen()
+	c, err := e.client.Dial("tcp4", l.Addr().String())
+	e.must(err)
+	defer c.Close()
+	s := e.accept(l)
+	local := c.LocalAddr().(*net.TCPAddr)
+	if local.Port == 0 || local.IP.String() != e.clientIP {
+		e.Errorf("the client is at %v, want a port of %s", local, e.clientIP)
+	}
+	for _, a := range []struct{ got, want net.Addr }{
+		{c.RemoteAddr(), l.Addr()}, {s.LocalAddr(), l.Addr()}, {s.RemoteAddr(), local},
+	} {
+		if !sameAddr(a.got, a.want) || a.got.Network() != "tcp" {
+			e.Errorf("an end's address is %v of %q, want %v of tcp", a.got, a.got.Network(), a.want)
+		}
+	}
+	for _, end := range []net.Conn{c, s} {
+		e.must(end.Close())
+		want := connError(end, "close", net.ErrClosed)
+		want.Net = map[net.Conn]string{c: "tcp4", s: "tcp"}[end]
+		e.same(end.Close(), want)
+	}
+}
+
+func concreteAddress(e *env) {
+	l := e.listenAt("tcp", ":0")
+	port := l.Addr().(*net.TCPAddr).Port
+	for _, ip := range []string{e.serverIP, e.otherIP} {
+		to := e.tcp(ip, port)
+		c := e.dialAddr(e.client.(dialer), to)
+		s := e.accept(l)
+		if !sameAddr(s.LocalAddr(), to) || !sameAddr(c.RemoteAddr(), to) {
+			e.Errorf("dialled %v, accepted at %v, which the client knows as %v", to, s.LocalAddr(), c.RemoteAddr())
+		}
+	}
+	at := e.listen().Addr().(*net.TCPAddr)
+	other := e.tcp(e.otherIP, at.Port)
+	_, err := e.client.Dial("tcp", other.String())
+	e.same(err, dialError(nil, other, errRefused))
+}
+
+func addressInUse(e *env) {
+	l := e.listen()
+	_, err := e.server.Listen("tcp", l.Addr().String())
+	e.same(err, listenError("listen", l.Addr(), errInUse))
+	everywhere := e.tcp("::", l.Addr().(*net.TCPAddr).Port)
+	_, err = e.server.Listen("tcp", ":"+strconv.Itoa(everywhere.Port))
+	e.same(err, listenError("listen", &net.TCPAddr{Port: everywhere.Port}, errInUse))
+	e.listenAt("tcp", net.JoinHostPort(e.otherIP, strconv.Itoa(everywhere.Port)))
+
+	wild := e.listenAt("tcp", ":0").Addr().(*net.TCPAddr)
+	specific := e.tcp(e.serverIP, wild.Port)
+	_, err = e.server.Listen("tcp", specific.String())
+	e.same(err, listenError("listen", specific, errInUse))
+
+	c := e.socket(e.server, e.serverIP)
+	_, err = e.server.ListenPacket("udp", c.LocalAddr().String())
+	e.same(err, listenError("listen", c.LocalAddr(), errInUse))
+}
+
+func listenAgain(e *env) {
+	l := e.listen()
+	c := e.dial(l)
+	s := e.accept(l)
+	e.must(l.Close())
+	l = e.listenAt("tcp", l.Addr().String())
+	e.writes(c, "old")
+	e.reads(s, "old")
+	e.writes(e.dial(l), "new")
+	e.reads(e.accept(l), "new")
+
+	e.must(s.Close()) // first, so that TIME_WAIT is at the listener's port
+	e.ends(c)
+	e.must(c.Close())
+	e.settle()
+	e.must(l.Close())
+	l = e.listenAt("tcp", l.Addr().String())
+	e.writes(e.dial(l), "newer")
+	e.reads(e.accept(l), "newer")
+}
+
+func portSpaces(e *env) {
+	l := e.listen()
+	c, err := e.server.ListenPacket("udp", l.Addr().String())
+	e.must(err)
+	e.must(c.Close())
+}
+
+func foreignAddress(e *env) {
+	_, err := e.server.Listen("tcp", e.foreignIP+":0")
+	e.same(err, listenError("listen", e.tcp(e.foreignIP, 0), errForeign))
+	_, err = e.server.ListenPacket("udp", e.foreignIP+":0")
+	e.same(err, listenError("listen", e.udp(e.foreignIP, 0), errForeign))
+}
