@@ -418,8 +418,11 @@ func (p *packet) reset(now int64) {
 func (p *packet) lost(cause string, now int64) {
 	s := p.flow.net
 	switch p.kind {
-	case kindSYN, kindSYNACK:
+	case kindSYN:
 		p.dial.unanswered(cause, now)
+	case kindSYNACK:
+		p.dial.unanswered(cause, now)
+		p.dial.conn.peer.unconfirmed(now)
 	case kindACK:
 		p.conn.unconfirmed(now)
 	case kindData, kindFIN:

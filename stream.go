@@ -122,7 +122,6 @@ func (h *half) transmit() {
 func (h *half) transmission(n uint64) {
 	seg := h.segments.get(n)
 	seg.state = segmentSent
-	seg.tries++
 	kind := kindData
 	if seg.fin {
 		kind = kindFIN
@@ -157,7 +156,7 @@ func (h *half) arrive(p *packet, now int64) {
 		seg.state = segmentArrived
 		h.advance()
 	}
-	h.acknowledge(p.event.n, now)
+	h.acknowledge(p.event.n, p.issued, now)
 }
 
 // rejected answers a segment that nobody is there for with RST.
@@ -187,8 +186,9 @@ func (h *half) advance() {
 }
 
 // acknowledge answers packet n: everything that has arrived in order is known to the sender when the answer
-// has crossed the way back, if it does.
-func (h *half) acknowledge(n uint64, now int64) {
+// has crossed the way back, if it does. It tells the round trip too, from when the packet was sent, as TCP's timestamps do;
+// never is a packet that tells nothing of it.
+func (h *half) acknowledge(n uint64, sent, now int64) {
 	back := &h.reader.out.flow
 	if h.happens(back.fails(), drawAckLoss, n) {
 		h.awaitRetry(now)
@@ -197,7 +197,7 @@ func (h *half) acknowledge(n uint64, now int64) {
 	at := max(h.lastAck, now+h.delay(back.way(), drawAckLatency, n))
 	h.lastAck = at
 	h.advertised = h.taken + uint64(h.reader.receiveBuffer())
-	if !h.segments.cover(at, h.advertised) {
+	if !h.segments.cover(at, h.advertised, at-sent) {
 		h.updates = append(h.updates, update{at, h.advertised})
 	}
 	h.attend()
@@ -206,7 +206,7 @@ func (h *half) acknowledge(n uint64, now int64) {
 // answerAgain tells the sender what it has not heard, when the way back is free again.
 func (h *half) answerAgain(now int64) {
 	if !h.dead && h.unanswered() && !h.reader.deaf(kindProbe) {
-		h.acknowledge(h.segments.base, now)
+		h.acknowledge(h.segments.base, never, now)
 	}
 }
 
@@ -231,7 +231,7 @@ func (h *half) opened(now int64) {
 
 // attend schedules the return of the next acknowledgement if somebody waits for it.
 func (h *half) attend() {
-	if h.dead || !(h.unsent() || h.blocked || h.writer.lingering) {
+	if h.dead || !(h.unsent() || h.blocked || h.writer.lingering || h.tries > 0) {
 		return
 	}
 	if at := h.nextAck(); at != never && (!h.ack.scheduled() || h.ack.at > at+1) {
@@ -254,8 +254,8 @@ func (h *half) settle(now int64) {
 		seg := h.segments.pop()
 		h.acked, h.edge = seg.end, max(h.edge, seg.edge)
 		h.finAcked = h.finAcked || seg.fin
-		if seg.tries == 1 {
-			h.rtt = seg.ackAt - seg.first
+		if seg.rtt > 0 {
+			h.rtt = seg.rtt
 		}
 		h.progress, h.tries = seg.ackAt, 0
 		h.writer.heard = max(h.writer.heard, seg.ackAt)
@@ -276,6 +276,9 @@ func (h *half) settle(now int64) {
 // acknowledged is what the sender does when it hears from the receiver.
 func (h *half) acknowledged(now int64) {
 	h.settle(now)
+	if h.retry.scheduled() {
+		h.awaitRetry(now)
+	}
 	h.transmit()
 	if h.roomy() {
 		h.net.wakeFirst(h.room)
@@ -300,20 +303,33 @@ func (h *half) lost(p *packet, now int64) {
 }
 
 // rto is the first retransmission time-out.
-func (h *half) rto() int64 { return max(minRTO, 2*h.rtt) }
+func (h *half) rto() int64 { return min(maxRTO, max(minRTO, 2*h.rtt)) }
 
 // awaitRetry sets the retransmission time-out going, because something did not come through. The n-th retransmission is
-// due 2ⁿ⁻¹ time-outs after the last progress, but no more than two minutes after the one before.
+// due 2ⁿ⁻¹ time-outs after the last progress, but no more than two minutes after the one before. Progress sets it going anew.
 func (h *half) awaitRetry(now int64) {
-	if h.dead || h.retry.scheduled() || !h.outstanding() {
+	if h.dead || !h.outstanding() {
 		return
 	}
 	h.settle(now)
+	if h.retry.scheduled() && (h.tries > 0 || h.progress <= h.base) {
+		return
+	}
 	if h.tries == 0 {
 		h.base = h.stalledSince(now)
 		h.retryAt = h.base + h.rto()
 	}
-	h.net.after(&h.retry, max(now, min(h.retryAt, h.base+h.net.userTimeout())))
+	h.net.after(&h.retry, max(now, min(h.retryAt, h.patience())))
+}
+
+// patience is when the sender gives up. Answers to window probes show that the receiver lives, even if it never
+// reads; only a UserTimeout ends that.
+func (h *half) patience() int64 {
+	since := h.base
+	if h.segments.len() == 0 && h.net.cfg.UserTimeout == 0 {
+		since = max(since, h.writer.heard)
+	}
+	return since + h.net.userTimeout()
 }
 
 // stalledSince is when the sender began to wait for what it waits for.
@@ -337,11 +353,12 @@ func (h *half) retransmit(now int64) {
 			return
 		}
 	}
-	if now-h.base >= h.net.userTimeout() {
+	if now >= h.patience() {
 		h.writer.fail(syscall.ETIMEDOUT, now)
 		return
 	}
 	h.tries++
+	h.retryAt = max(h.retryAt, now-2) // an event is a nanosecond or two late
 	h.retryAt += min(h.retryAt-h.base, maxRTO)
 	h.resend(now)
 }
@@ -351,10 +368,8 @@ func (h *half) troubled() bool {
 	return h.segments.lost() > 0 || h.segments.held() > 0 || h.unanswered() || h.stuck()
 }
 
-// unanswered reports whether the first segment has arrived and the answer has been lost.
-func (h *half) unanswered() bool {
-	return h.segments.len() > 0 && h.segments.front().state == segmentArrived && h.segments.front().ackAt == never
-}
+// unanswered reports whether segments have arrived in order and the answer has been lost.
+func (h *half) unanswered() bool { return h.segments.covered < h.segments.ordered }
 
 // stuck reports whether the sender waits for the window alone, and knows of nothing that would open it.
 func (h *half) stuck() bool {
@@ -453,7 +468,7 @@ type segment struct {
 	edge       uint64 // what its acknowledgement tells
 	first      int64  // when it was sent for the first time
 	ackAt      int64  // when its acknowledgement comes back, or never
-	tries      int32
+	rtt        int64  // that this tells, if positive
 	state      segmentState
 	fin        bool
 }
@@ -512,11 +527,11 @@ func (q *segments) pop() segment {
 func (q *segments) firstMissing() *segment { return q.find(q.ordered) }
 
 // cover sends an acknowledgement for everything that has arrived in order, and reports whether it told anything new.
-func (q *segments) cover(at int64, edge uint64) bool {
+func (q *segments) cover(at int64, edge uint64, rtt int64) bool {
 	before := q.covered
 	for ; q.covered < q.ordered; q.covered++ {
 		s := q.get(q.covered)
-		s.ackAt, s.edge = at, edge
+		s.ackAt, s.edge, s.rtt = at, edge, rtt
 	}
 	return q.covered > before
 }

@@ -1,0 +1,86 @@
+package gosimnet_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/glycerine/gosimnet"
+)
+
+// lossyPair is the ends of a stream over links that lose packets both ways.
+func lossyPair(t *testing.T, cfg gosimnet.SimNetConfig) (client, server net.Conn) {
+	t.Helper()
+	s := newNet(t, &cfg)
+	l, err := s.Host("server").Listen("tcp", ":80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if client, err = s.Host("client").Dial("tcp", "server:80"); err != nil {
+		t.Fatal(err)
+	}
+	if server, err = l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	return client, server
+}
+
+// A window of a dozen segments loses about one a round trip, and each costs a retransmission time-out or a few: a
+// megabyte takes seconds. If time-outs grew with the delays that they cause, it would take hours.
+func TestLossesCostTimeoutsThatDoNotGrow(t *testing.T) {
+	for seed := range uint64(50) {
+		synctest.Test(t, func(t *testing.T) {
+			client, server := lossyPair(t, gosimnet.SimNetConfig{Seed: seed, MinHop: time.Millisecond, MaxHop: 20 * time.Millisecond,
+				SendBuffer: 16 << 10, ReceiveBuffer: 16 << 10, Link: gosimnet.LinkConfig{Loss: 0.1}})
+			start := time.Now()
+			go func() {
+				if _, err := client.Write(make([]byte, 1<<20)); err != nil {
+					t.Error(err)
+				}
+				client.Close()
+			}()
+			n, err := io.Copy(io.Discard, server)
+			if n != 1<<20 || err != nil {
+				t.Fatalf("seed %d: read %d bytes, %v; want 1 MiB and the end", seed, n, err)
+			}
+			if took := time.Since(start); took < 5*time.Second || took > 30*time.Second {
+				t.Errorf("seed %d: 1 MiB took %v, want 5 to 30 s", seed, took)
+			}
+		})
+	}
+}
+
+// Somebody who does not read answers the probes of a closed window, those that get through.
+func TestClosedWindowOutlivesLosses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := lossyPair(t, gosimnet.SimNetConfig{Link: gosimnet.LinkConfig{Loss: 0.1}})
+		go func() {
+			if _, err := client.Write(make([]byte, 1<<20)); err != nil {
+				t.Error(err)
+			}
+			client.Close()
+		}()
+		time.Sleep(24 * time.Hour)
+		if n, err := io.Copy(io.Discard, server); n != 1<<20 || err != nil {
+			t.Errorf("a day later, read %d bytes, %v; want 1 MiB and the end", n, err)
+		}
+	})
+}
+
+func TestUserTimeoutEndsClosedWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, _ := lossyPair(t, gosimnet.SimNetConfig{UserTimeout: 3 * time.Second})
+		start := time.Now()
+		n, err := client.Write(make([]byte, 1<<20))
+		if !errors.Is(err, syscall.ETIMEDOUT) || n != 512<<10 {
+			t.Errorf("Write to somebody who does not read: %d, %v; want 512 KiB, the two buffers, and ETIMEDOUT", n, err)
+		}
+		if took := time.Since(start); took < 3*time.Second || took > 3500*time.Millisecond {
+			t.Errorf("Write took %v, want 3 s and a bit", took)
+		}
+	})
+}
