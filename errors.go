@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// timeoutError is a dial that ran out of time: both identities that package net can give it, see KERNEL in
-// the package documentation.
+// timeoutError is a dial that ran out of time. It has both identities that package net can give it, which of them there is a race.
 type timeoutError struct{}
 
 func (timeoutError) Error() string   { return "i/o timeout" }

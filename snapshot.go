@@ -42,8 +42,9 @@ type SimnetSnapshot struct {
 
 	Xhash string // TraceHash
 
-	Events []Event  // the last events that are retained, oldest first
-	Cuts   []string // the partitions and cut links in force, in words
+	Events  []Event  // the last events that are retained, oldest first
+	Cuts    []string // the partitions and cut links in force, in words
+	Weather string   // what goes wrong by itself, in words; "" for nothing
 }
 
 // SimnetPeerStatus is one host in a snapshot.
@@ -145,6 +146,9 @@ func (s *Simnet) snapshot() *SimnetSnapshot {
 			name = c.mode.String() + " " + name
 		}
 		z.Cuts = append(z.Cuts, name)
+	}
+	if !s.weather.calm() {
+		z.Weather = s.weather.String()
 	}
 	z.operations(s)
 	return z
@@ -429,6 +433,9 @@ func (z *SimnetSnapshot) LongString() string {
 		return b.String()
 	}
 	fmt.Fprintln(&b, z.headline())
+	if z.Weather != "" {
+		fmt.Fprintf(&b, "  weather: %s\n", z.Weather)
+	}
 	for _, c := range z.Cuts {
 		fmt.Fprintf(&b, "  partition: %s\n", c)
 	}

@@ -100,9 +100,19 @@ func (s *Simnet) SetWeather(w Weather) error {
 		if _, err := s.hostsNamed(w.Hosts); err != nil {
 			return err
 		}
+		kind := EventFault
+		if w.calm() {
+			kind = EventRepair
+		}
+		s.traceFault(kind, "", "", "weather: "+w.String())
 		s.begins(w)
 		return nil
 	})
+}
+
+// calm reports whether no fault ever comes.
+func (w Weather) calm() bool {
+	return w.Partitions.Every == 0 && w.Clogs.Every == 0 && w.PowerCuts.Every == 0 && w.Degrade.Every == 0
 }
 
 // begins makes the storms of a weather.
