@@ -15,37 +15,38 @@ import (
 //
 // It has no SyscallConn: there is no file descriptor, and code that finds the method expects one.
 type Conn struct {
-	net     *Simnet
-	host    *Host
-	peer    *Conn
-	network string
-	port    uint16 // local
-	dialed  bool   // this end dialled
-	place   int    // in the host's list, or -1
-	ownPort bool   // the port is to be given back
-	out, in *half
-
+	// What every call needs comes first, so that it takes few cache lines.
+	net       *Simnet
+	out, in   *half
+	host      *Host
+	peer      *Conn
+	failure   error // to be reported once
 	up        bool  // the handshake is over at this end
 	closed    bool  // by Close
 	forgotten bool  // its host lost power: nobody knows of this connection
 	reset     bool  // by an RST, a time-out, or Close with RST
-	failure   error // to be reported once
 	readShut  bool
-	linger    int // seconds; -1: not set
+	lingering bool  // Close waits for the last acknowledgement
+	heard     int64 // when the last sign of life of the peer came
+
+	sendSize, receiveSize int // buffers, 0: the network's
+
+	readBy, writeBy deadline
+
+	network   string
+	port      uint16 // local
+	dialed    bool   // this end dialled
+	ownPort   bool   // the port is to be given back
+	place     int    // in the host's list, or -1
+	linger    int    // seconds; -1: not set
+	circuit   *Circuit
 	listener  *Listener
 	dialling  *dial // that makes it, until the handshake is over
 	synAnswer event // the SYN/ACK is to be repeated
 	answered  int64 // when it was sent last
 	answers   int   // how often it was repeated
-	circuit   *Circuit
-
-	readBy, writeBy deadline
-	closers         waitlist
-	lingering       bool // Close waits for the last acknowledgement
-	keepAlive       keepAlive
-	heard           int64 // when the last sign of life of the peer came
-
-	sendSize, receiveSize int // buffers, 0: the network's
+	closers   waitlist
+	keepAlive keepAlive
 }
 
 // stream is both ends of a connection and its two directions, allocated together.

@@ -4,10 +4,10 @@ import "time"
 
 // deadline bounds the waiting of one kind of call. It costs an event only while somebody waits.
 type deadline struct {
-	event
 	at   int64 // the instant, or never
 	net  *Simnet
 	list *waitlist // those who wait
+	event
 }
 
 func (d *deadline) init(net *Simnet, host *Host, list *waitlist, key, n uint64) {

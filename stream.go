@@ -37,22 +37,21 @@ type half struct {
 	finArrived     bool
 	finAcked       bool
 	dead           bool // nothing more is sent: reset, or its sender has lost its memory
+	reading        bool // somebody copies bytes out of data
+	discarded      bool // nobody will read what is written
+	writing        bool // somebody is in Write
+	blocked        bool // and waits for room
+	readers        waitlist
 
+	tries    int   // since base
 	rtt      int64 // the last that was measured
 	progress int64 // when the sender last heard of something new
 	base     int64 // since when nothing was, with something outstanding
 	retryAt  int64 // of the next retransmission
-	tries    int   // since base
 	ack      event // something that the sender waits for comes back
 	retry    event
-
-	reading   bool // somebody copies bytes out of data
-	discarded bool // nobody will read what is written
-	writing   bool // somebody is in Write
-	blocked   bool // and waits for room
-	turns     waitlist
-	room      waitlist // the one in Write, waiting for room
-	readers   waitlist
+	turns    waitlist
+	room     waitlist // the one in Write, waiting for room
 }
 
 // update is an acknowledgement that tells nothing but how far the sender may send.
