@@ -1,0 +1,167 @@
+package integration
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/tls"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/glycerine/gosimnet"
+)
+
+// roundTrip is one on a network of hop(latency).
+const roundTrip = 2 * latency
+
+// pair joins two hosts of a network by a stream.
+func pair(t *testing.T, s *gosimnet.Simnet) (client, server net.Conn) {
+	t.Helper()
+	client, server, err := join(s.Host("client"), listen(t, s.Host("server"), "server:80"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, server
+}
+
+// Both ends write before either reads: the network holds what is under way.
+func TestCrossedWrites(t *testing.T) {
+	bubble(t, hop(latency), func(t *testing.T, s *gosimnet.Simnet) {
+		a, b := pair(t, s)
+		start := startClock()
+		var ends sync.WaitGroup
+		for _, c := range []net.Conn{a, b} {
+			ends.Go(func() {
+				if _, err := c.Write([]byte(strings.Repeat("x", 32<<10))); err != nil {
+					t.Error(err)
+				}
+				if n, err := io.ReadFull(c, make([]byte, 32<<10)); err != nil {
+					t.Errorf("read %d bytes: %v", n, err)
+				}
+			})
+		}
+		ends.Wait()
+		start.at(t, "both ends' end", latency)
+	})
+}
+
+// Both ends of a TLS connection begin with a Write, which makes them shake hands.
+func TestCrossedTLS(t *testing.T) {
+	bubble(t, hop(latency), func(t *testing.T, s *gosimnet.Simnet) {
+		cert, roots := certificate(t, "server")
+		a, b := pair(t, s)
+		start := startClock()
+		var ends sync.WaitGroup
+		for _, c := range []*tls.Conn{
+			tls.Client(a, &tls.Config{RootCAs: roots, ServerName: "server"}),
+			tls.Server(b, &tls.Config{Certificates: []tls.Certificate{cert}}),
+		} {
+			ends.Go(func() {
+				if _, err := c.Write([]byte("hello")); err != nil {
+					t.Error(err)
+				}
+				hello := make([]byte, 5)
+				if _, err := io.ReadFull(c, hello); err != nil || string(hello) != "hello" {
+					t.Errorf("read %q, %v", hello, err)
+				}
+			})
+		}
+		ends.Wait()
+		// The server's turn comes after three half round trips: hello, hello back, finished.
+		start.at(t, "both ends' end", 2*roundTrip)
+	})
+}
+
+func TestSSH(t *testing.T) {
+	bubble(t, hop(latency), func(t *testing.T, s *gosimnet.Simnet) {
+		_, key, err := ed25519.GenerateKey(rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		signer := must(ssh.NewSignerFromKey(key))(t)
+		cfg := &ssh.ServerConfig{NoClientAuth: true}
+		cfg.AddHostKey(signer)
+		l := listen(t, s.Host("server"), ":22")
+		go func() {
+			c, err := l.Accept()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			serveSSH(t, c, cfg)
+		}()
+		start := startClock()
+		c, err := s.Host("client").Dial("tcp", "server:22")
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, channels, requests, err := ssh.NewClientConn(c, "server:22", &ssh.ClientConfig{User: "me", HostKeyCallback: ssh.FixedHostKey(signer.PublicKey())})
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := ssh.NewClient(conn, channels, requests)
+		start.within(t, "the login", 4*roundTrip, 4*roundTrip)
+		session := must(client.NewSession())(t)
+		out, err := session.Output("echo")
+		if string(out) != "you said echo" || err != nil {
+			t.Errorf("the command said %q, %v", out, err)
+		}
+		client.Close()
+	})
+}
+
+// serveSSH answers commands with what they are.
+func serveSSH(t *testing.T, c net.Conn, cfg *ssh.ServerConfig) {
+	conn, channels, requests, err := ssh.NewServerConn(c, cfg)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer conn.Close()
+	go ssh.DiscardRequests(requests)
+	for offer := range channels {
+		channel, requests, err := offer.Accept()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for r := range requests {
+			var command struct{ Line string }
+			ssh.Unmarshal(r.Payload, &command)
+			r.Reply(r.Type == "exec", nil)
+			io.WriteString(channel, "you said "+command.Line)
+			channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{0}))
+			channel.Close()
+		}
+	}
+}
+
+// All of these on the wall clock, where a deadlock would be one of the network, not of the bubble.
+func TestSSHOnTheWallClock(t *testing.T) {
+	t.Parallel()
+	s := newNet(t, hop(time.Millisecond))
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer := must(ssh.NewSignerFromKey(key))(t)
+	cfg := &ssh.ServerConfig{NoClientAuth: true}
+	cfg.AddHostKey(signer)
+	a, b := pair(t, s)
+	go serveSSH(t, b, cfg)
+	conn, channels, requests, err := ssh.NewClientConn(a, "server:22", &ssh.ClientConfig{User: "me", HostKeyCallback: ssh.FixedHostKey(signer.PublicKey())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := ssh.NewClient(conn, channels, requests)
+	defer client.Close()
+	out, err := must(client.NewSession())(t).Output("echo")
+	if string(out) != "you said echo" || err != nil {
+		t.Errorf("the command said %q, %v", out, err)
+	}
+}
