@@ -22,6 +22,7 @@ const UserMaxPayload = 1_200_000
 type Circuit struct {
 	conn          *Conn
 	local, remote *SimNetAddr
+	end           *endpoint // the local name of the end that dialled, while it is in use
 	inbox         []*packet
 	taken         int // bytes of the first message that have been read
 	held          int // bytes in the inbox and under way to it
@@ -32,27 +33,52 @@ func (h *Host) dialCircuit(ctx context.Context, d *Dialer, network, address stri
 	s := h.net
 	there := &SimNetAddr{network, address}
 	fail := func(err error) (net.Conn, error) { return nil, opError("dial", network, nil, there, err) }
-	e, err := s.circuitEndpoint(address)
-	if err != nil {
-		return fail(err)
-	}
-	here := h.freeName()
+	op := &dial{net: s, host: h, network: network, circuit: true, there: there}
+	op.local = netip.AddrPortFrom(h.anyAddr(), 0)
 	if a, ok := d.LocalAddr.(*SimNetAddr); ok && a != nil {
-		here = a.addr
-		if s.endpoints[here] != nil {
+		if s.taken(h, a.addr) {
 			return fail(sysErr("bind", syscall.EADDRINUSE))
 		}
+		op.claim(&SimNetAddr{network, a.addr})
 	}
-	op := &dial{net: s, host: h, network: network, circuit: true}
-	op.dst = netip.AddrPortFrom(e.host.anyAddr(), e.port)
-	op.local = netip.AddrPortFrom(h.anyAddr(), 0)
-	op.here, op.there = &SimNetAddr{network, here}, there
-	s.claim(here, &endpoint{host: h})
 	if err := op.run(ctx, d); err != nil {
-		delete(s.endpoints, here)
+		s.disown(op.here, op.end)
 		return fail(err)
 	}
 	return op.conn.circuit, nil
+}
+
+// taken reports whether a host may not use a name for an endpoint: somebody does, or it is another host's.
+func (s *Simnet) taken(h *Host, name string) bool {
+	o := s.hosts[name]
+	return s.endpoints[name] != nil || o != nil && o != h
+}
+
+// locate finds, at the admission of a dial of a circuit, who has the endpoint's name by then, and names the client's.
+func (op *dial) locate() error {
+	e, err := op.net.circuitEndpoint(op.there.addr)
+	if err != nil {
+		return err
+	}
+	op.to = e.host
+	op.dst = netip.AddrPortFrom(e.host.anyAddr(), e.port)
+	if op.here == nil {
+		op.claim(&SimNetAddr{op.network, op.host.freeName()})
+	}
+	return nil
+}
+
+// claim gives the client's end its name.
+func (op *dial) claim(here *SimNetAddr) {
+	op.here, op.end = here, &endpoint{host: op.host}
+	op.net.claim(here.addr, op.end)
+}
+
+// disown gives the name of a client's end back.
+func (s *Simnet) disown(name *SimNetAddr, end *endpoint) {
+	if end != nil && s.endpoints[name.addr] == end {
+		delete(s.endpoints, name.addr)
+	}
 }
 
 // circuitEndpoint finds the endpoint that a dial goes to. A host on which nobody listens by its name refuses, as a closed port does.
@@ -95,7 +121,7 @@ func (l *Listener) bindName(address string) error {
 	}
 	l.name, l.addr = address, &SimNetAddr{l.network, address}
 	s := l.net
-	if o := s.hosts[address]; s.endpoints[address] != nil || o != nil && o != l.host {
+	if s.taken(l.host, address) && !s.lent(l.host, address) {
 		l.name = ""
 		return sysErr("bind", syscall.EADDRINUSE)
 	}
@@ -106,6 +132,12 @@ func (l *Listener) bindName(address string) error {
 	l.at = netip.AddrPortFrom(l.host.anyAddr(), port)
 	s.claim(address, &endpoint{host: l.host, port: port, listener: l})
 	return nil
+}
+
+// lent reports whether a host's own name is in use by a client of it alone, which must not keep the host from listening by it.
+func (s *Simnet) lent(h *Host, name string) bool {
+	e := s.endpoints[name]
+	return name == h.name && e != nil && e.host == h && e.listener == nil
 }
 
 // circuitListener finds who listens at an endpoint.
@@ -133,15 +165,13 @@ func (c *Circuit) named(op *dial) {
 		return
 	}
 	c.local, c.remote = op.here, op.there
-	if e := k.net.endpoints[op.here.addr]; e != nil {
-		e.port = k.port
-	}
+	c.end, op.end.port = op.end, k.port
 }
 
 // release gives the client's name back.
 func (c *Circuit) release() {
 	if c.conn.dialed {
-		delete(c.conn.net.endpoints, c.local.addr)
+		c.conn.net.disown(c.local, c.end)
 	}
 }
 

@@ -30,7 +30,7 @@ type PacketConn struct {
 	at      netip.AddrPort // local; unspecified: all addresses
 	remote  netip.AddrPort // of a connected socket
 	icmp    *flow          // of ICMP messages to it
-	turn    uint64         // how often the port was bound before
+	id      uint64         // what its flows' keys are made of
 	flows   map[netip.AddrPort]*flow
 
 	queue     []*packet
@@ -81,7 +81,7 @@ func (h *Host) listenPacket(network, address string) (*PacketConn, error) {
 	if !dst.any && !dst.addrs[0].IsUnspecified() {
 		ip = dst.addrs[0]
 	}
-	c, err := h.openPacket(network, f, netip.AddrPortFrom(ip, dst.port))
+	c, err := h.openPacket(network, f, netip.AddrPortFrom(ip, dst.port), netip.AddrPort{})
 	if err != nil {
 		return fail(udpAddr(netip.AddrPortFrom(ip, dst.port)), err)
 	}
@@ -99,7 +99,7 @@ func (h *Host) dialPacket(ctx context.Context, d *Dialer, network, address strin
 	if d.until(ctx, h.net) <= h.net.t {
 		return fail(nil, expiredError{})
 	}
-	dst, err := h.destination(network, address, f)
+	dst, _, err := h.destination(network, address, f)
 	if err != nil {
 		return fail(nil, err)
 	}
@@ -116,16 +116,15 @@ func (h *Host) dialPacket(ctx context.Context, d *Dialer, network, address strin
 	if !local.IsValid() {
 		return nil, opError("dial", network, d.LocalAddr, udpAddr(dst), sysErr("connect", syscall.ENETUNREACH))
 	}
-	c, err := h.openPacket(network, f, local)
+	c, err := h.openPacket(network, f, local, dst)
 	if err != nil {
 		return nil, opError("dial", network, d.LocalAddr, udpAddr(dst), err)
 	}
-	c.remote = dst
 	return c, nil
 }
 
-// openPacket binds a socket.
-func (h *Host) openPacket(network string, f family, at netip.AddrPort) (*PacketConn, error) {
+// openPacket binds a socket, and connects it if it has a remote address.
+func (h *Host) openPacket(network string, f family, at, remote netip.AddrPort) (*PacketConn, error) {
 	s := h.net
 	if h.owner(at.Addr()) != h || at.Addr().IsMulticast() {
 		return nil, sysErr("bind", syscall.EADDRNOTAVAIL)
@@ -133,9 +132,9 @@ func (h *Host) openPacket(network string, f family, at netip.AddrPort) (*PacketC
 	if h.off(at.Port()) {
 		return nil, sysErr("bind", syscall.ENETDOWN)
 	}
-	c := &PacketConn{net: s, host: h, network: network, family: f, at: at, limit: datagramQueue}
+	c := &PacketConn{net: s, host: h, network: network, family: f, at: at, remote: remote, limit: datagramQueue}
 	if at.Port() == 0 {
-		c.at = netip.AddrPortFrom(at.Addr(), h.freeSocket())
+		c.at = netip.AddrPortFrom(at.Addr(), h.freeSocket(c.name()))
 	}
 	if c.at.Port() == 0 || slices.ContainsFunc(h.sockets[c.at.Port()], c.conflicts) {
 		return nil, sysErr("bind", syscall.EADDRINUSE)
@@ -143,20 +142,36 @@ func (h *Host) openPacket(network string, f family, at netip.AddrPort) (*PacketC
 	if h.sockets == nil {
 		h.sockets, h.bound = make(map[uint16][]*PacketConn), make(map[uint16]uint64)
 	}
-	c.turn = h.bound[c.at.Port()]
-	h.bound[c.at.Port()]++
+	if c.id == 0 {
+		c.id = hashString(h.bound[c.at.Port()]<<16|uint64(c.at.Port()), h.name)
+		h.bound[c.at.Port()]++
+	}
 	h.sockets[c.at.Port()] = append(h.sockets[c.at.Port()], c)
-	key := hashString(uint64(c.at.Port())+c.turn<<16, h.name)
-	c.readBy.init(s, h, &c.readers, key, 6)
-	c.writeBy.init(s, h, new(waitlist), key, 7)
+	c.readBy.init(s, h, &c.readers, c.id, 6)
+	c.writeBy.init(s, h, new(waitlist), c.id, 7)
 	return c, nil
 }
 
-// freeSocket is a port that no socket has; 0 if there is none.
-func (h *Host) freeSocket() uint16 {
-	for range ephemeralPorts {
-		p := firstEphemeral + h.socketCursor%ephemeralPorts
+// name gives a socket that was dialled an identity made of where to, since its port may depend on who dialled first at
+// this instant, and returns where to look for a port (RFC 6056, algorithm 3). Others take the next.
+func (c *PacketConn) name() uint16 {
+	h := c.host
+	if !c.remote.IsValid() {
 		h.socketCursor++
+		return h.socketCursor - 1
+	}
+	whom, n, k := c.remote.Addr().String(), uint64(0), conversation{transportUDP, c.remote.Port()}
+	if o := h.owner(c.remote.Addr()); o != nil {
+		whom, n = o.name, c.net.linkBetween(h, o).countDial(k)
+	}
+	c.id = k.key(h.name, n, whom)
+	return uint16(c.id % ephemeralPorts)
+}
+
+// freeSocket is the first port from a place on that no socket has; 0 if there is none.
+func (h *Host) freeSocket(start uint16) uint16 {
+	for i := range uint16(ephemeralPorts) {
+		p := firstEphemeral + (start+i)%ephemeralPorts
 		if len(h.sockets[p]) == 0 {
 			return p
 		}
@@ -447,7 +462,7 @@ func (c *PacketConn) flowTo(to netip.AddrPort) *flow {
 	if src.Addr().IsUnspecified() {
 		src = netip.AddrPortFrom(c.host.sourceFor(to.Addr()), src.Port())
 	}
-	key := hashString(hashString(uint64(to.Port())<<16|uint64(src.Port()), c.host.name)+c.turn, owner.name)
+	key := hashString(c.id+uint64(to.Port()), owner.name) + uint64(slices.Index(owner.addrs, to.Addr()))
 	f = &flow{net: c.net, from: c.host, to: owner, src: src, dst: to, network: "udp", key: key}
 	if c.flows == nil {
 		c.flows = make(map[netip.AddrPort]*flow)

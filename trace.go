@@ -129,7 +129,7 @@ func (t *tracer) add(s *Simnet, r record) {
 
 const hashBlock = 4 << 10
 
-// name introduces a flow: by names and ports, not by addresses, which depend on who made hosts first.
+// name introduces a flow: by names and its key, not by addresses and ports, which may depend on who asked for one first.
 func (t *tracer) name(f *flow) {
 	t.flows++
 	f.traced = t.flows
@@ -142,8 +142,7 @@ func (t *tracer) name(f *flow) {
 			b = appendString(b, h.name)
 		}
 	}
-	b = binary.LittleEndian.AppendUint16(b, f.src.Port())
-	t.buf = binary.LittleEndian.AppendUint16(b, f.dst.Port())
+	t.buf = binary.LittleEndian.AppendUint64(b, f.key)
 }
 
 func appendString(b []byte, s string) []byte {
