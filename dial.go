@@ -261,15 +261,18 @@ func (op *dial) start() {
 	op.first = s.t
 	op.retry = event{host: h, act: op}
 	h.dials = append(h.dials, op)
-	to := op.to
+	s.issue(issued{host: h, key: op.order(), op: op})
+}
+
+func (op *dial) needed(at int64) int64 {
+	s, to := op.net, op.to
 	if e, err := s.circuitEndpoint(op.circuitName()); err == nil {
 		to = e.host
 	}
-	by := s.t + minLatency
-	if to != nil {
-		by = s.t + s.linkBetween(h, to).least()
+	if to == nil {
+		return s.clear(at + 1)
 	}
-	s.issue(issued{host: h, key: op.order(), op: op}, s.clear(by+1))
+	return s.clear(at + s.linkBetween(op.host, to).least() + 1)
 }
 
 // order is the key of the dial among others of one host and instant.
@@ -507,7 +510,7 @@ func (c *Conn) unconfirmed(int64) {
 	if c.up || c.reset || c.forgotten || c.synAnswer.scheduled() {
 		return
 	}
-	c.synAnswer = event{host: c.host, key: c.out.key, n: 3, act: (*answerEvent)(c)}
+	c.synAnswer = event{host: c.host, key: c.out.key, n: afterPackets + 3, act: (*answerEvent)(c)}
 	c.net.after(&c.synAnswer, c.answered+synWait<<c.answers)
 }
 
@@ -548,7 +551,7 @@ func (c *Conn) bind(h *Host, network string, op *dial) {
 	c.readBy.host, c.writeBy.host = h, h
 	c.readBy.key, c.writeBy.key = c.out.key, c.out.key
 	c.keepAlive.conn = c
-	c.keepAlive.event = event{host: h, key: c.out.key, n: 4, act: &c.keepAlive}
+	c.keepAlive.event = event{host: h, key: c.out.key, n: afterPackets + 4, act: &c.keepAlive}
 	c.out.open(c, c.peer)
 	if c.circuit != nil {
 		c.circuit.named(op)

@@ -32,6 +32,7 @@ type PacketConn struct {
 	icmp    *flow          // of ICMP messages to it
 	id      uint64         // what its flows' keys are made of
 	flows   map[netip.AddrPort]*flow
+	heard   map[netip.AddrPort]uint64 // the keys of the flows that came from there last
 
 	queue     []*packet
 	queued    int // what the queue counts
@@ -268,6 +269,12 @@ func (c *PacketConn) take(b []byte) (n, full int, from netip.AddrPort) {
 	c.queue = slices.Delete(c.queue, 0, 1)
 	c.queued -= p.size + datagramOverhead
 	n, full, from = copy(b, p.payload), p.size, p.flow.src
+	if from.Port() >= firstEphemeral {
+		if c.heard == nil {
+			c.heard = make(map[netip.AddrPort]uint64)
+		}
+		c.heard[from] = p.flow.key
+	}
 	c.net.release(p)
 	if len(c.queue) > 0 {
 		c.net.wakeFirst(c.readers)
@@ -428,7 +435,6 @@ func (c *PacketConn) transmit(b []byte, to netip.AddrPort, call string) (int, er
 	}
 	p := c.net.newPacket(f, kindDatagram)
 	p.socket, p.size, p.payload = c, len(b), append([]byte(nil), b...)
-	p.count = f.way().wirePackets(p.size)
 	c.net.send(p)
 	return len(b), nil
 }
@@ -450,25 +456,37 @@ func (c *PacketConn) sendable(b []byte, to netip.AddrPort, call string) error {
 
 // flowTo is the flow to an address, or nil if nobody has it.
 func (c *PacketConn) flowTo(to netip.AddrPort) *flow {
-	f := c.flows[to]
-	if f != nil {
-		return f
-	}
 	owner := c.host.owner(to.Addr())
 	if owner == nil {
 		return nil
+	}
+	key := c.keyTo(to, owner)
+	f := c.flows[to]
+	if f != nil && f.key == key {
+		return f
 	}
 	src := c.at
 	if src.Addr().IsUnspecified() {
 		src = netip.AddrPortFrom(c.host.sourceFor(to.Addr()), src.Port())
 	}
-	key := hashString(c.id+uint64(to.Port()), owner.name) + uint64(slices.Index(owner.addrs, to.Addr()))
 	f = &flow{net: c.net, from: c.host, to: owner, src: src, dst: to, network: "udp", key: key}
 	if c.flows == nil {
 		c.flows = make(map[netip.AddrPort]*flow)
 	}
 	c.flows[to] = f
 	return f
+}
+
+// keyTo is the key of the flow to an address. An answer has one made of what it answers, because the other port may be one that
+// depends on who asked for one first.
+func (c *PacketConn) keyTo(to netip.AddrPort, owner *Host) uint64 {
+	if c.remote.IsValid() {
+		return mix(c.id)
+	}
+	if key, ok := c.heard[to]; ok && to.Port() >= firstEphemeral {
+		return mix(key + c.id)
+	}
+	return hashString(c.id+uint64(to.Port()), owner.name) + uint64(slices.Index(owner.addrs, to.Addr()))
 }
 
 // arriveDatagram is the arrival of a datagram at a host.
