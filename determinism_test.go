@@ -418,6 +418,47 @@ func TestAnotherSeedAnotherRun(t *testing.T) {
 	}
 }
 
+// waitEverywhere calls synctest.Wait at every millisecond and at nanoseconds around it, where the network works, too, and looks at it.
+func waitEverywhere(t *testing.T) func(s *gosimnet.Simnet, stop <-chan struct{}) {
+	return func(s *gosimnet.Simnet, stop <-chan struct{}) {
+		var last *gosimnet.SimnetSnapshot
+		for n := 0; ; n++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			for range 5 {
+				time.Sleep(1)
+				synctest.Wait()
+			}
+			snap := s.GetSimnetSnapshot()
+			synctest.Wait()
+			if again := s.GetSimnetSnapshot(); n%50 == 0 && again.LongString() != snap.LongString() {
+				t.Errorf("something went on after everybody had come to rest:\n%v\n%v", snap.LongString(), again.LongString())
+			}
+			if last != nil && (snap.Loopi < last.Loopi || snap.Xcountsn < last.Xcountsn || !snap.Asof.After(last.Asof)) {
+				t.Errorf("time ran backwards between %v and %v", last.Asof, snap.Asof)
+			}
+			last = snap
+			time.Sleep(time.Until(time.Now().Truncate(time.Millisecond).Add(time.Millisecond - 3)))
+		}
+	}
+}
+
+func TestWaitingAndLookingChangesNothing(t *testing.T) {
+	for name, w := range workloads(4) {
+		t.Run(name, func(t *testing.T) {
+			w.groups, w.last = [][]string{names("h", 8)}, 300*time.Millisecond
+			undisturbed := w.run(t, true)
+			w.beside = waitEverywhere(t)
+			if watched := w.run(t, true); watched.hash != undisturbed.hash {
+				t.Errorf("watching changed the run: %s", difference(undisturbed.events, watched.events))
+			}
+		})
+	}
+}
+
 // fate is what became of one packet or connection.
 type fate struct {
 	kind  string
