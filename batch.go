@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 )
 
@@ -97,18 +98,20 @@ func (s *Simnet) SubmitBatch(batch *SimnetBatch) {
 		batch.finish(errOtherBatch)
 		return
 	}
-	batch.event = event{act: batch}
-	s.batches = append(s.batches, batch)
 	at := int64(batch.when.Sub(s.start))
 	if batch.asap || at <= s.t {
 		batch.fire(s.t)
 		return
 	}
+	s.submitted++
+	batch.event = event{act: batch, n: s.submitted}
+	s.batches = append(s.batches, batch)
 	s.exactly(&batch.event, at)
 }
 
 // fire applies the batch.
 func (b *SimnetBatch) fire(int64) {
+	b.net.batches = slices.DeleteFunc(b.net.batches, func(o *SimnetBatch) bool { return o == b })
 	for i, v := range b.verbs {
 		if err := v.check(); err != nil {
 			b.finish(fmt.Errorf("verb %d of the batch: %w", i, err))
@@ -154,11 +157,7 @@ func (b *SimnetBatch) Snapshot() *SimnetSnapshot {
 // abandonBatches ends the batches whose time has not come, because the network closes.
 func (s *Simnet) abandonBatches() {
 	for _, b := range s.batches {
-		select {
-		case <-b.done:
-		default:
-			b.finish(net.ErrClosed)
-		}
+		b.finish(net.ErrClosed)
 	}
 	s.batches = nil
 }

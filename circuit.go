@@ -22,9 +22,22 @@ const UserMaxPayload = 1_200_000
 type Circuit struct {
 	conn          *Conn
 	local, remote *SimNetAddr
+	end           *endpoint // the local name of the end that dialled, while it is in use
 	inbox         []*packet
 	taken         int // bytes of the first message that have been read
 	held          int // bytes in the inbox and under way to it
+
+	freed   int // bytes that were read at the instant freedAt
+	freedAt int64
+	wanted  int // bytes that a blocked writer wants to send
+	owed    []credit
+	vacancy event // it is to see that there is room
+}
+
+// credit is room that will be there again.
+type credit struct {
+	at    int64
+	bytes int
 }
 
 // dialCircuit dials a named endpoint.
@@ -32,27 +45,52 @@ func (h *Host) dialCircuit(ctx context.Context, d *Dialer, network, address stri
 	s := h.net
 	there := &SimNetAddr{network, address}
 	fail := func(err error) (net.Conn, error) { return nil, opError("dial", network, nil, there, err) }
-	e, err := s.circuitEndpoint(address)
-	if err != nil {
-		return fail(err)
-	}
-	here := h.freeName()
+	op := &dial{net: s, host: h, network: network, circuit: true, there: there}
+	op.local = netip.AddrPortFrom(h.anyAddr(), 0)
 	if a, ok := d.LocalAddr.(*SimNetAddr); ok && a != nil {
-		here = a.addr
-		if s.endpoints[here] != nil {
+		if s.taken(h, a.addr) {
 			return fail(sysErr("bind", syscall.EADDRINUSE))
 		}
+		op.claim(&SimNetAddr{network, a.addr})
 	}
-	op := &dial{net: s, host: h, network: network, circuit: true}
-	op.dst = netip.AddrPortFrom(e.host.anyAddr(), e.port)
-	op.local = netip.AddrPortFrom(h.anyAddr(), 0)
-	op.here, op.there = &SimNetAddr{network, here}, there
-	s.claim(here, &endpoint{host: h})
 	if err := op.run(ctx, d); err != nil {
-		delete(s.endpoints, here)
+		s.disown(op.here, op.end)
 		return fail(err)
 	}
 	return op.conn.circuit, nil
+}
+
+// taken reports whether a host may not use a name for an endpoint: somebody does, or it is another host's.
+func (s *Simnet) taken(h *Host, name string) bool {
+	o := s.hosts[name]
+	return s.endpoints[name] != nil || o != nil && o != h
+}
+
+// locate finds, at the admission of a dial of a circuit, who has the endpoint's name by then, and names the client's.
+func (op *dial) locate() error {
+	e, err := op.net.circuitEndpoint(op.there.addr)
+	if err != nil {
+		return err
+	}
+	op.to = e.host
+	op.dst = netip.AddrPortFrom(e.host.anyAddr(), e.port)
+	if op.here == nil {
+		op.claim(&SimNetAddr{op.network, op.host.freeName()})
+	}
+	return nil
+}
+
+// claim gives the client's end its name.
+func (op *dial) claim(here *SimNetAddr) {
+	op.here, op.end = here, &endpoint{host: op.host}
+	op.net.claim(here.addr, op.end)
+}
+
+// disown gives the name of a client's end back.
+func (s *Simnet) disown(name *SimNetAddr, end *endpoint) {
+	if end != nil && s.endpoints[name.addr] == end {
+		delete(s.endpoints, name.addr)
+	}
 }
 
 // circuitEndpoint finds the endpoint that a dial goes to. A host on which nobody listens by its name refuses, as a closed port does.
@@ -95,7 +133,7 @@ func (l *Listener) bindName(address string) error {
 	}
 	l.name, l.addr = address, &SimNetAddr{l.network, address}
 	s := l.net
-	if o := s.hosts[address]; s.endpoints[address] != nil || o != nil && o != l.host {
+	if s.taken(l.host, address) && !s.lent(l.host, address) {
 		l.name = ""
 		return sysErr("bind", syscall.EADDRINUSE)
 	}
@@ -109,6 +147,12 @@ func (l *Listener) bindName(address string) error {
 	l.at = netip.AddrPortFrom(l.host.anyAddr(), port)
 	s.claim(address, &endpoint{host: l.host, port: port, listener: l})
 	return nil
+}
+
+// lent reports whether a host's own name is in use by a client of it alone, which must not keep the host from listening by it.
+func (s *Simnet) lent(h *Host, name string) bool {
+	e := s.endpoints[name]
+	return name == h.name && e != nil && e.host == h && e.listener == nil
 }
 
 // circuitListener finds who listens at an endpoint.
@@ -136,15 +180,13 @@ func (c *Circuit) named(op *dial) {
 		return
 	}
 	c.local, c.remote = op.here, op.there
-	if e := k.net.endpoints[op.here.addr]; e != nil {
-		e.port = k.port
-	}
+	c.end, op.end.port = op.end, k.port
 }
 
 // release gives the client's name back.
 func (c *Circuit) release() {
 	if c.conn.dialed {
-		delete(c.conn.net.endpoints, c.local.addr)
+		c.conn.net.disown(c.local, c.end)
 	}
 }
 
@@ -198,7 +240,7 @@ func (c *Circuit) take(b []byte) int {
 	if c.taken == len(p.payload) {
 		c.inbox = slices.Delete(c.inbox, 0, 1)
 		c.taken = 0
-		c.unload(p)
+		c.consumed(p)
 		s.release(p)
 	}
 	if len(c.inbox) > 0 || c.conn.in.finArrived {
@@ -210,9 +252,77 @@ func (c *Circuit) take(b []byte) int {
 // unload makes room for as much as p took.
 func (c *Circuit) unload(p *packet) {
 	c.held -= len(p.payload)
-	if c.conn.in.blocked {
-		c.conn.net.wakeFirst(c.conn.in.room)
+	if c.conn.in.blocked && !c.full(c.wanted, 0) {
+		c.callWriter(c.conn.net.t)
 	}
+}
+
+// owe makes room for as much as a lost message took, at the time at which it would have arrived.
+func (c *Circuit) owe(p *packet, now int64) {
+	at := max(now, p.issued+p.lat)
+	c.owed = append(c.owed, credit{at, len(p.payload)})
+	if c.conn.in.blocked {
+		c.callWriter(at)
+	}
+}
+
+// settle brings what the writer knows of the room up to an instant.
+func (c *Circuit) settle(now int64) {
+	c.owed = slices.DeleteFunc(c.owed, func(o credit) bool {
+		if o.at > now {
+			return false
+		}
+		c.held -= o.bytes
+		return true
+	})
+}
+
+// callWriter lets a blocked writer look for room once an instant is over.
+func (c *Circuit) callWriter(at int64) {
+	k := c.conn
+	if c.vacancy.scheduled() && c.vacancy.at <= at+1 {
+		return
+	}
+	c.vacancy.host, c.vacancy.key, c.vacancy.n, c.vacancy.act = k.peer.host, k.in.key, afterPackets+6, (*vacancyEvent)(c)
+	k.net.after(&c.vacancy, at)
+}
+
+type vacancyEvent Circuit
+
+// fire is the instant at which a blocked writer looks for room.
+func (e *vacancyEvent) fire(now int64) {
+	c := (*Circuit)(e)
+	c.settle(now)
+	switch {
+	case !c.conn.in.blocked:
+	case !c.full(c.wanted, 0):
+		c.conn.net.wakeFirst(c.conn.in.room)
+	default:
+		c.awaitCredit()
+	}
+}
+
+// awaitCredit looks again when the next lost message is over.
+func (c *Circuit) awaitCredit() {
+	for _, o := range c.owed {
+		c.callWriter(o.at)
+	}
+}
+
+// consumed makes room for as much as p took, which the writer sees from the next instant on: who comes first
+// at an instant, the writer or the reader, must make no difference.
+func (c *Circuit) consumed(p *packet) {
+	if c.freedAt != c.conn.net.t {
+		c.freed, c.freedAt = 0, c.conn.net.t
+	}
+	c.freed += len(p.payload)
+	c.unload(p)
+}
+
+// full reports whether there is no room for a message of n bytes, with what has been freed at this instant or without.
+func (c *Circuit) full(n, freed int) bool {
+	used := c.held + freed
+	return used > 0 && used+n > c.conn.peer.sendBuffer()+c.conn.peer.receiveBuffer()
 }
 
 // Write sends b as one message, of at most UserMaxPayload bytes (EMSGSIZE); it waits while the circuit holds as much as both buffers of a stream. An empty message
@@ -234,17 +344,31 @@ func (c *Circuit) write(b []byte) error {
 	if len(b) > UserMaxPayload {
 		return sysErr("write", syscall.EMSGSIZE)
 	}
+	if err := k.out.takeTurn(); err != nil {
+		return err
+	}
+	defer k.out.passTurn()
 	there := k.peer.circuit
 	for {
 		if err := k.writable(); err != nil {
 			return err
 		}
-		if there.held == 0 || there.held+len(b) <= k.sendBuffer()+k.receiveBuffer() {
+		there.settle(k.net.t)
+		freed := 0
+		if there.freedAt == k.net.t {
+			freed = there.freed
+		}
+		if !there.full(len(b), freed) {
 			break
 		}
+		there.wanted = len(b)
+		if !there.full(len(b), 0) {
+			there.callWriter(k.net.t)
+		}
+		there.awaitCredit()
 		k.out.blocked = true
 		k.writeBy.await("write")
-		k.out.blocked = len(k.out.room) > 0
+		k.out.blocked = false
 	}
 	if len(b) == 0 {
 		return nil
@@ -276,13 +400,14 @@ func (c *Circuit) arrive(p *packet, now int64) {
 // lost keeps a message that the network cards or isolation swallowed, so that a repair can deliver it, and forgets any other.
 func (c *Circuit) lost(p *packet, cause string, now int64) {
 	s := c.conn.net
+	p.cause = cause
 	switch cause {
 	case CauseDropSend, CauseIsolated:
 		p.flow.from.retain(&p.flow.from.withheld, p, now)
 	case CauseDeafRead:
 		p.flow.to.retain(&p.flow.to.deafened, p, now)
 	default:
-		c.unload(p)
+		c.owe(p, now)
 		s.release(p)
 		return
 	}
@@ -294,8 +419,7 @@ func (h *Host) retain(q **MopQueue, p *packet, now int64) {
 	if *q == nil {
 		*q = newMopQueue()
 	}
-	c := p.circuit
-	c.unload(p)
+	p.circuit.owe(p, now)
 	if s.cfg.Retention < 0 {
 		h.forgotten++
 		s.release(p)
@@ -310,24 +434,31 @@ func (h *Host) retain(q **MopQueue, p *packet, now int64) {
 	}
 }
 
-// deliverLate delivers what a queue has kept and the relaxed faults would let through, in the order sent.
-func (s *Simnet) deliverLate(q *MopQueue, released func(p *packet) bool) {
-	if q == nil {
-		return
-	}
-	var ms []*Mop
-	for m := range q.All() {
-		if released(m.packet) {
-			ms = append(ms, &m)
+// deliverLate delivers what faults within a scope have withheld and would let through now, in the order sent, one message
+// an instant.
+func (s *Simnet) deliverLate(z scope) {
+	var all []*Mop
+	for _, h := range s.sortedHosts() {
+		for _, q := range []*MopQueue{h.withheld, h.deafened} {
+			all = append(all, q.take(func(p *packet) bool { return s.passes(p, z) })...)
 		}
 	}
-	for _, m := range ms {
-		q.tree.DeleteWithKey(m)
-		p := m.packet
-		p.circuit.held += len(p.payload)
-		s.tracePacket(EventDeliver, p, s.t, CauseLate)
-		p.circuit.arrive(p, s.t)
+	slices.SortFunc(all, (*Mop).compare)
+	at := s.t
+	for _, m := range all {
+		at = s.clear(at + 1)
+		m.packet.late = true
+		s.agenda.add(&m.packet.event, at)
 	}
+}
+
+// arriveLate is the arrival of a message that was withheld.
+func (p *packet) arriveLate(now int64) {
+	s := p.flow.net
+	s.tracePacket(EventDeliver, p, now, CauseLate)
+	p.receipt()
+	p.circuit.held += len(p.payload)
+	p.circuit.arrive(p, now)
 }
 
 // Close ends the circuit, after the messages that were written: see Conn.Close.
@@ -337,7 +468,7 @@ func (c *Circuit) Close() error {
 		return k.opErr("close", err)
 	}
 	for _, p := range c.inbox {
-		c.unload(p)
+		c.consumed(p)
 	}
 	c.inbox = nil
 	c.release()

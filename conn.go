@@ -186,10 +186,10 @@ func (h *half) read(b []byte) int {
 	if h.discarded {
 		h.data.clear(&s.buffers)
 	}
-	if h.unread() > 0 || h.finArrived {
+	if h.unread() > 0 || h.finArrived || h.reader.reset || h.reader.readShut {
 		s.wakeFirst(h.readers)
 	}
-	h.opened(s.t)
+	h.opened()
 	return n
 }
 
@@ -210,17 +210,10 @@ func (c *Conn) Write(b []byte) (int, error) {
 
 func (c *Conn) write(b []byte) (n int, err error) {
 	h := c.out
-	for h.writing {
-		if c.gone() != nil {
-			return 0, c.gone()
-		}
-		c.net.await(&h.turns, priority{c.host, h.key, 8}, "write")
+	if err := h.takeTurn(); err != nil {
+		return 0, err
 	}
-	h.writing = true
-	defer func() {
-		h.writing = false
-		c.net.wakeAll(h.turns[:min(1, len(h.turns))], true)
-	}()
+	defer h.passTurn()
 	for {
 		if err := c.writable(); err != nil {
 			return n, err
@@ -235,6 +228,24 @@ func (c *Conn) write(b []byte) (n int, err error) {
 		}
 		c.waitForRoom()
 	}
+}
+
+// takeTurn waits until the writers that came before are done.
+func (h *half) takeTurn() error {
+	c, turn := h.writer, h.writers
+	for h.writers++; h.writes != turn; {
+		if c.gone() != nil {
+			return c.gone()
+		}
+		c.net.await(&h.turns, priority{c.host, h.key, 8}, "write")
+	}
+	return nil
+}
+
+// passTurn lets the next writer write.
+func (h *half) passTurn() {
+	h.writes++
+	h.net.wakeFirst(h.turns)
 }
 
 // writable is why nothing more can be written, or nil.
@@ -371,7 +382,7 @@ func (c *Conn) gotReset(now int64) {
 	if c.reset || c.forgotten {
 		return
 	}
-	c.net.trace.add(c.net, record{at: now, kind: EventReset, flow: &c.in.flow})
+	c.net.log(record{at: now, kind: EventReset, flow: &c.in.flow})
 	if c.in.finArrived {
 		c.end(nil)
 		return

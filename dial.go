@@ -87,7 +87,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	if t == transportUDP {
 		return h.dialPacket(ctx, d, network, address, f)
 	}
-	dst, asked, err := h.destination(network, address, f)
+	dst, others, asked, err := h.destination(network, address, f)
 	if err != nil {
 		return fail(err)
 	}
@@ -95,12 +95,15 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	if err != nil {
 		return fail(err)
 	}
-	op := &dial{net: s, host: h, network: network, dst: dst}
+	op := &dial{net: s, host: h, network: network, dst: dst, others: others}
 	err = op.bind(from)
 	if err == nil {
 		err = op.run(ctx, d)
 	}
 	if err != nil {
+		if asked == dst {
+			asked = op.dst
+		}
 		return nil, opError("dial", network, d.LocalAddr, tcpAddr(asked), err)
 	}
 	return op.conn, nil
@@ -118,42 +121,39 @@ func localAddr[A *net.TCPAddr | *net.UDPAddr](d *Dialer) (A, error) {
 	return a, nil
 }
 
-// destination is the one address that a dial goes to, and what was asked for, which errors name: no address, and an
-// unspecified one, are the host itself.
-func (h *Host) destination(network, address string, f family) (dst, asked netip.AddrPort, err error) {
+// destination is the address that a dial goes to, the others that the name stands for, and what was asked for, which errors name: no
+// address, and an unspecified one, are the host itself.
+func (h *Host) destination(network, address string, f family) (dst netip.AddrPort, others []netip.Addr, asked netip.AddrPort, err error) {
 	t, err := h.resolve(network, address, f)
 	if err != nil {
-		return dst, asked, err
+		return dst, nil, asked, err
 	}
-	to := h.nearest(&t, f)
-	dst, asked = netip.AddrPortFrom(to, t.port), t.asked()
-	if asked.IsValid() && !asked.Addr().IsUnspecified() {
-		asked = dst
-	}
-	return dst, asked, nil
-}
-
-// nearest is the first of a target's addresses, unless only another one has a listener.
-func (h *Host) nearest(t *target, f family) netip.Addr {
+	asked = t.asked()
 	if t.any {
 		t.addrs = []netip.Addr{v4Loopback}
 		if f == onlyV6 {
 			t.addrs = []netip.Addr{netip.IPv6Loopback()}
 		}
 	}
-	dst := t.addrs[0]
-	if dst.IsUnspecified() {
-		dst = v4Loopback
+	a := t.addrs[0]
+	if a.IsUnspecified() {
+		a = v4Loopback
 		if t.addrs[0].Is6() {
-			dst = netip.IPv6Loopback()
+			a = netip.IPv6Loopback()
 		}
 	}
-	for _, a := range t.addrs[1:] {
-		if o := h.owner(a); o != nil && o.listenerAt(dst, t.port) == nil && o.listenerAt(a, t.port) != nil {
-			dst = a
+	return netip.AddrPortFrom(a, t.port), t.addrs[1:], asked, nil
+}
+
+// choose finds, at the admission of a dial, which of the addresses of a name has a listener by then.
+func (op *dial) choose() {
+	for _, a := range op.others {
+		port := op.dst.Port()
+		if o := op.host.owner(a); o == op.to && o != nil && o.listenerAt(op.dst.Addr(), port) == nil && o.listenerAt(a, port) != nil {
+			op.dst = netip.AddrPortFrom(a, port)
+			op.local = netip.AddrPortFrom(op.host.sourceFor(a), op.local.Port())
 		}
 	}
-	return dst
 }
 
 // bind finds the local address of a dial. What the dialer names must be the host's own, and free.
@@ -169,6 +169,9 @@ func (op *dial) bind(a *net.TCPAddr) error {
 	}
 	if op.host.owner(ip) != op.host || ip.Is4() != op.dst.Addr().Is4() {
 		return sysErr("bind", syscall.EADDRNOTAVAIL)
+	}
+	if ip != op.local.Addr() {
+		op.others = nil
 	}
 	op.local = netip.AddrPortFrom(ip, uint16(a.Port))
 	if a.Port != 0 && !op.host.bindable(uint16(a.Port)) {
@@ -210,12 +213,14 @@ type dial struct {
 	host    *Host
 	network string
 	dst     netip.AddrPort
+	others  []netip.Addr // of the same name
 	local   netip.AddrPort
 	to      *Host // nil: nobody has the address
 	conn    *Conn // the client's end
 	circuit bool
 	here    *SimNetAddr // of a message circuit
 	there   *SimNetAddr
+	end     *endpoint // the name here, while it is in use
 
 	waiting waitlist
 	limit   deadline
@@ -272,16 +277,31 @@ func (op *dial) start() {
 	op.first = s.t
 	op.retry = event{host: h, act: op}
 	h.dials = append(h.dials, op)
-	by := s.t + minLatency
-	if op.to != nil {
-		by = s.t + s.linkBetween(h, op.to).least()
+	s.issue(issued{host: h, key: op.order(), op: op})
+}
+
+func (op *dial) needed(at int64) int64 {
+	s, to := op.net, op.to
+	if e, err := s.circuitEndpoint(op.circuitName()); err == nil {
+		to = e.host
 	}
-	s.issue(issued{host: h, key: op.order(), op: op}, s.clear(by+1))
+	if to == nil {
+		return s.clear(at + 1)
+	}
+	return s.clear(at + s.linkBetween(op.host, to).least() + 1)
 }
 
 // order is the key of the dial among others of one host and instant.
 func (op *dial) order() uint64 {
 	return hashString(uint64(op.dst.Port())<<16|uint64(op.local.Port()), op.whom())
+}
+
+// circuitName is the name of the endpoint that is dialled, or "" for a stream.
+func (op *dial) circuitName() string {
+	if op.there == nil {
+		return ""
+	}
+	return op.there.addr
 }
 
 // await waits until the dial is over, out of time, or cancelled.
@@ -338,14 +358,10 @@ func (op *dial) admit(at int64) {
 		return
 	}
 	h, c := op.host, op.conn
-	port := op.local.Port()
-	if port == 0 {
-		if port = h.ephemeral(); port == 0 {
-			op.finish(sysErr("connect", syscall.EADDRNOTAVAIL))
-			return
-		}
+	if err := op.place(); err != nil {
+		op.finish(err)
+		return
 	}
-	op.local = netip.AddrPortFrom(op.local.Addr(), port)
 	c.ownPort = true
 	op.name()
 	c.bind(h, op.network, op)
@@ -357,21 +373,52 @@ func (op *dial) admit(at int64) {
 	op.syn(at)
 }
 
-// whom is the name of the host that is dialled, or the address that nobody has.
+// whom is the name of the host that is dialled, or of the endpoint, or the address that nobody has.
 func (op *dial) whom() string {
-	if op.to != nil {
+	switch {
+	case op.circuit:
+		return op.there.addr
+	case op.to != nil:
 		return op.to.name
 	}
 	return op.dst.Addr().String()
 }
 
-// name makes the flows' identities: the hosts' names, the port, and the number of the dial between them.
+// place finds both ends of the dial.
+func (op *dial) place() error {
+	if op.circuit {
+		if err := op.locate(); err != nil {
+			return err
+		}
+	} else {
+		op.choose()
+	}
+	port := op.local.Port()
+	switch {
+	case port == 0:
+		if port = op.host.ephemeral(); port == 0 {
+			return sysErr("connect", syscall.EADDRNOTAVAIL)
+		}
+	case !op.host.bindable(port): // by a dial of the same instant
+		return sysErr("bind", syscall.EADDRINUSE)
+	}
+	op.local = netip.AddrPortFrom(op.local.Addr(), port)
+	return nil
+}
+
+// name makes the flows' identities: the hosts' names, the port, and the number of the dial between them. The ports of circuits depend on
+// who listened first, so that the endpoint's name takes their place.
 func (op *dial) name() {
 	h, n := op.host, uint64(0)
-	if op.to != nil {
-		n = op.net.linkBetween(h, op.to).countDial(op.dst.Port())
+	k := conversation{transportTCP, op.dst.Port()}
+	if op.circuit {
+		k = conversation{transport: transportCircuit}
 	}
-	key := hashString(hashString(uint64(op.dst.Port()), h.name)+n, op.whom())
+	if op.to != nil {
+		n = op.net.linkBetween(h, op.to).countDial(k)
+	}
+	key := k.key(h.name, n, op.whom())
+	op.retry.key = key
 	c := op.conn
 	c.out.flow = flow{net: op.net, from: h, to: op.to, src: op.local, dst: op.dst, network: op.network, key: key}
 	c.in.flow = flow{net: op.net, from: op.to, to: h, src: op.dst, dst: op.local, network: op.network, key: mix(key)}
@@ -479,7 +526,7 @@ func (c *Conn) unconfirmed(int64) {
 	if c.up || c.reset || c.forgotten || c.synAnswer.scheduled() {
 		return
 	}
-	c.synAnswer = event{host: c.host, key: c.out.key, n: 3, act: (*answerEvent)(c)}
+	c.synAnswer = event{host: c.host, key: c.out.key, n: afterPackets + 3, act: (*answerEvent)(c)}
 	c.net.after(&c.synAnswer, c.answered+synWait<<c.answers)
 }
 
@@ -520,7 +567,7 @@ func (c *Conn) bind(h *Host, network string, op *dial) {
 	c.readBy.host, c.writeBy.host = h, h
 	c.readBy.key, c.writeBy.key = c.out.key, c.out.key
 	c.keepAlive.conn = c
-	c.keepAlive.event = event{host: h, key: c.out.key, n: 4, act: &c.keepAlive}
+	c.keepAlive.event = event{host: h, key: c.out.key, n: afterPackets + 4, act: &c.keepAlive}
 	c.out.open(c, c.peer)
 	if c.circuit != nil {
 		c.circuit.named(op)

@@ -129,6 +129,15 @@ func (f *flow) isolated() bool {
 	return (f.from.ends != nil || f.to.ends != nil) && (f.from.cutOff(f.src.Port()) || f.to.cutOff(f.dst.Port()))
 }
 
+// fate is the probability that the two network cards, or isolation, lose a packet.
+func (f *flow) fate() float64 {
+	if f.isolated() {
+		return 1
+	}
+	c := f.current()
+	return 1 - (1-c.drop)*(1-c.deaf)
+}
+
 // faulty reports whether any circuit of the host has a probability that is not zero.
 func (h *Host) faulty() bool {
 	return slices.ContainsFunc(h.faults, func(f circuitFault) bool {
@@ -214,7 +223,7 @@ func (s *Simnet) faultCircuit(origin, target string, dd DropDeafSpec, late bool)
 			to.listener = nil
 			from.host.addFault(circuitFault{from.port, to, dd})
 			s.traceFault(EventFault, origin, target, fmt.Sprintf("drop %v deaf %v", dd.DropSendsNewProb, dd.DeafReadsNewProb))
-			s.faultsChanged(from.host, late)
+			s.faultsChanged(scope{from, to}, late)
 		},
 	}
 }
@@ -253,7 +262,7 @@ func (s *Simnet) repairHost(name string, unIsolate, powerOn, all, late bool) ver
 			h.repair(0, unIsolate, powerOn)
 		}
 		s.traceFault(EventRepair, "", "", "all")
-		s.faultsChanged(nil, late)
+		s.faultsChanged(scope{}, late)
 	}}
 }
 
@@ -267,7 +276,7 @@ func (s *Simnet) repair(name string, unIsolate, powerOn, late bool) verb {
 		apply: func() {
 			at.host.repair(at.port, unIsolate, powerOn)
 			s.traceFault(EventRepair, name, "", "")
-			s.faultsChanged(at.host, late)
+			s.faultsChanged(scope{at: at}, late)
 		},
 	}
 }
@@ -332,7 +341,7 @@ func (s *Simnet) alter(name string, a Alteration, wholeHost bool, undo *Alterati
 			if at.host.alter(a, at.port) {
 				*undo = a.undo()
 				s.traceFault(kindOfAlteration(a), name, "", a.String())
-				s.faultsChanged(at.host, false)
+				s.faultsChanged(scope{at: at}, false)
 			}
 		},
 	}
@@ -449,28 +458,46 @@ func (h *Host) dropPort(port uint16) {
 	}
 }
 
+// scope is what a verb names: the circuits between an origin and a target, or all for none.
+type scope struct{ at, target endpoint }
+
+// holds reports whether an endpoint is one of those that a name means.
+func (e endpoint) holds(h *Host, port uint16) bool {
+	return e.host == nil || e.host == h && (e.port == 0 || e.port == port)
+}
+
+// blames reports whether a fault at the sender of a flow is within the scope.
+func (z scope) blames(f *flow) bool {
+	return z.at.holds(f.from, f.src.Port()) && z.target.holds(f.to, f.dst.Port())
+}
+
+// blamesReceiver reports whether a fault at the receiver of a flow is within the scope.
+func (z scope) blamesReceiver(f *flow) bool {
+	return z.at.holds(f.to, f.dst.Port()) && z.target.holds(f.from, f.src.Port())
+}
+
 // faultsChanged looks at the connections of a host, or all, after its faults have changed, and delivers late what they
-// withheld and would no longer.
-func (s *Simnet) faultsChanged(h *Host, late bool) {
-	s.pathsChanged(h, nil)
+// withheld within the scope and would no longer.
+func (s *Simnet) faultsChanged(z scope, late bool) {
+	s.pathsChanged(z.at.host, nil)
 	if !late {
 		return
 	}
-	for _, o := range s.sortedHosts() {
-		s.deliverLate(o.withheld, func(p *packet) bool { return s.passes(p, h) })
-		s.deliverLate(o.deafened, func(p *packet) bool { return s.passes(p, h) })
-	}
-	for c := range s.connsOf(h) {
-		c.out.hurry(s.t)
-		c.in.hurry(s.t)
+	s.deliverLate(z)
+	for c := range s.connsOf(z.at.host) {
+		for _, h := range []*half{c.out, c.in} {
+			if z.blames(&h.flow) || z.blamesReceiver(&h.flow) {
+				h.hurry()
+			}
+		}
 	}
 }
 
-// passes reports whether a message that a host's fault withheld would come through now.
-func (s *Simnet) passes(p *packet, h *Host) bool {
+// passes reports whether a message that a fault within the scope has withheld would come through now.
+func (s *Simnet) passes(p *packet, z scope) bool {
 	f := p.flow
-	c := f.current()
-	return (h == nil || f.from == h || f.to == h) && !f.isolated() && c.drop < 1 && c.deaf < 1 && !f.to.off(f.dst.Port())
+	named := p.cause != CauseDeafRead && z.blames(f) || p.cause != CauseDropSend && z.blamesReceiver(f)
+	return named && f.fate() < 1 && !p.circuit.conn.peer.forgotten && !f.to.off(f.dst.Port())
 }
 
 // pathsChanged looks at the connections of two hosts, or of one, or of all.

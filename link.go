@@ -177,22 +177,33 @@ type link struct {
 	dials    []dialCount
 }
 
-// dialCount counts the dials over a link to one port.
+// dialCount counts the dials over a link of one kind.
 type dialCount struct {
-	port uint16
-	n    uint64
+	of conversation
+	n  uint64
 }
 
-// countDial counts one more dial to a port, and tells how many there were before.
-func (l *link) countDial(port uint16) uint64 {
+// countDial counts one more dial of a kind, and tells how many there were before.
+func (l *link) countDial(k conversation) uint64 {
 	for i := range l.dials {
-		if d := &l.dials[i]; d.port == port {
+		if d := &l.dials[i]; d.of == k {
 			d.n++
 			return d.n - 1
 		}
 	}
-	l.dials = append(l.dials, dialCount{port, 1})
+	l.dials = append(l.dials, dialCount{k, 1})
 	return 0
+}
+
+// conversation is a kind of conversations between two hosts, of which there may be several.
+type conversation struct {
+	transport transport
+	port      uint16
+}
+
+// key is the identity of number n of them that a host of a name begins with somebody.
+func (k conversation) key(name string, n uint64, whom string) uint64 {
+	return hashString(hashString(uint64(k.transport)<<16|uint64(k.port), name)+n, whom)
 }
 
 // linkBetween is the link from one host to another, made on first use.

@@ -61,11 +61,13 @@ type packet struct {
 	count   int // packets on the wire that it stands for
 	lat     int64
 	latGen  uint64
-	near    bool // made by the network itself, near its receiver: no link carries it
-	copied  bool // the second of two
-	clogged bool // it is held where it arrives
-	twice   bool // a second one is to be made
-	jumps   bool // it jumps the queue
+	near    bool   // made by the network itself, near its receiver: no link carries it
+	late    bool   // a lost message that is delivered after all
+	cause   string // why it was lost
+	copied  bool   // the second of two
+	clogged bool   // it is held where it arrives
+	twice   bool   // a second one is to be made
+	jumps   bool   // it jumps the queue
 	class   string
 	extra   int64 // nanoseconds that it travels longer, by a rule
 
@@ -117,8 +119,13 @@ func (s *Simnet) send(p *packet) {
 	}
 	p.event.host, p.event.key, p.event.n = f.to, f.key, f.n
 	f.n++
+	s.issue(issued{host: f.to, key: f.key, n: p.event.n, op: p})
+}
+
+func (p *packet) needed(at int64) int64 {
+	s := p.flow.net
 	s.estimate(p)
-	s.issue(issued{host: f.to, key: f.key, n: p.event.n, op: p}, s.clear(p.issued+p.lat+1))
+	return s.clear(at + p.lat + 1)
 }
 
 // sendAt sends p as if at an earlier instant, at the admission of the operation that it belongs to.
@@ -165,6 +172,9 @@ func (p *packet) admit(int64) {
 	f := p.flow
 	s := f.net
 	l := f.way()
+	if p.kind == kindData || p.kind == kindDatagram {
+		p.count = l.wirePackets(p.size)
+	}
 	l.stats.Sent.add(p)
 	s.tracePacket(EventSend, p, p.issued, "")
 	if cause := p.leaving(); cause != "" {
@@ -263,6 +273,10 @@ func (p *packet) retime() int64 {
 func (p *packet) fire(now int64) {
 	f := p.flow
 	s := f.net
+	if p.late {
+		p.arriveLate(now)
+		return
+	}
 	if p.near {
 		if f.to.powerOff {
 			s.release(p)
@@ -298,9 +312,12 @@ func (p *packet) arrive(now int64) {
 	l.stats.Delivered.add(p)
 	s.tracePacket(EventDeliver, p, now, "")
 	s.countDelivery(p)
-	f.to.clock = max(f.to.clock, f.from.clock) + 1
+	p.receipt()
 	p.deliver(now)
 }
+
+// receipt moves the receiver's logical clock past the sender's.
+func (p *packet) receipt() { p.flow.to.clock = max(p.flow.to.clock, p.flow.from.clock) + 1 }
 
 // leaving is why p does not get onto the link, or "".
 func (p *packet) leaving() string {

@@ -30,8 +30,9 @@ type PacketConn struct {
 	at      netip.AddrPort // local; unspecified: all addresses
 	remote  netip.AddrPort // of a connected socket
 	icmp    *flow          // of ICMP messages to it
-	turn    uint64         // how often the port was bound before
+	id      uint64         // what its flows' keys are made of
 	flows   map[netip.AddrPort]*flow
+	heard   map[netip.AddrPort]uint64 // the keys of the flows that came from there last
 
 	queue     []*packet
 	queued    int // what the queue counts
@@ -81,7 +82,7 @@ func (h *Host) listenPacket(network, address string) (*PacketConn, error) {
 	if !dst.any && !dst.addrs[0].IsUnspecified() {
 		ip = dst.addrs[0]
 	}
-	c, err := h.openPacket(network, f, netip.AddrPortFrom(ip, dst.port))
+	c, err := h.openPacket(network, f, netip.AddrPortFrom(ip, dst.port), netip.AddrPort{})
 	if err != nil {
 		return fail(udpAddr(dst.asked()), err)
 	}
@@ -90,7 +91,7 @@ func (h *Host) listenPacket(network, address string) (*PacketConn, error) {
 
 // dialPacket opens a connected socket. Nothing is sent.
 func (h *Host) dialPacket(ctx context.Context, d *Dialer, network, address string, f family) (net.Conn, error) {
-	dst, asked, err := h.destination(network, address, f)
+	dst, _, asked, err := h.destination(network, address, f)
 	if err != nil {
 		return nil, opError("dial", network, nil, nil, err)
 	}
@@ -124,16 +125,15 @@ func (h *Host) connectPacket(ctx context.Context, d *Dialer, network string, f f
 	if !local.IsValid() {
 		return nil, sysErr("connect", syscall.ENETUNREACH)
 	}
-	c, err := h.openPacket(network, f, local)
+	c, err := h.openPacket(network, f, local, dst)
 	if err != nil {
 		return nil, err
 	}
-	c.remote = dst
 	return c, nil
 }
 
-// openPacket binds a socket.
-func (h *Host) openPacket(network string, f family, at netip.AddrPort) (*PacketConn, error) {
+// openPacket binds a socket, and connects it if it has a remote address.
+func (h *Host) openPacket(network string, f family, at, remote netip.AddrPort) (*PacketConn, error) {
 	s := h.net
 	if h.owner(at.Addr()) != h || at.Addr().IsMulticast() {
 		return nil, sysErr("bind", syscall.EADDRNOTAVAIL)
@@ -141,9 +141,9 @@ func (h *Host) openPacket(network string, f family, at netip.AddrPort) (*PacketC
 	if h.off(at.Port()) {
 		return nil, sysErr("bind", syscall.ENETDOWN)
 	}
-	c := &PacketConn{net: s, host: h, network: network, family: f, at: at, limit: datagramQueue}
+	c := &PacketConn{net: s, host: h, network: network, family: f, at: at, remote: remote, limit: datagramQueue}
 	if at.Port() == 0 {
-		c.at = netip.AddrPortFrom(at.Addr(), h.freeSocket())
+		c.at = netip.AddrPortFrom(at.Addr(), h.freeSocket(c.name()))
 	}
 	if c.at.Port() == 0 || slices.ContainsFunc(h.sockets[c.at.Port()], c.conflicts) {
 		return nil, sysErr("bind", syscall.EADDRINUSE)
@@ -151,20 +151,36 @@ func (h *Host) openPacket(network string, f family, at netip.AddrPort) (*PacketC
 	if h.sockets == nil {
 		h.sockets, h.bound = make(map[uint16][]*PacketConn), make(map[uint16]uint64)
 	}
-	c.turn = h.bound[c.at.Port()]
-	h.bound[c.at.Port()]++
+	if c.id == 0 {
+		c.id = hashString(h.bound[c.at.Port()]<<16|uint64(c.at.Port()), h.name)
+		h.bound[c.at.Port()]++
+	}
 	h.sockets[c.at.Port()] = append(h.sockets[c.at.Port()], c)
-	key := hashString(uint64(c.at.Port())+c.turn<<16, h.name)
-	c.readBy.init(s, h, &c.readers, key, 6)
-	c.writeBy.init(s, h, new(waitlist), key, 7)
+	c.readBy.init(s, h, &c.readers, c.id, 6)
+	c.writeBy.init(s, h, new(waitlist), c.id, 7)
 	return c, nil
 }
 
-// freeSocket is a port that no socket has; 0 if there is none.
-func (h *Host) freeSocket() uint16 {
-	for range ephemeralPorts {
-		p := firstEphemeral + h.socketCursor%ephemeralPorts
+// name gives a socket that was dialled an identity made of where to, since its port may depend on who dialled first at
+// this instant, and returns where to look for a port (RFC 6056, algorithm 3). Others take the next.
+func (c *PacketConn) name() uint16 {
+	h := c.host
+	if !c.remote.IsValid() {
 		h.socketCursor++
+		return h.socketCursor - 1
+	}
+	whom, n, k := c.remote.Addr().String(), uint64(0), conversation{transportUDP, c.remote.Port()}
+	if o := h.owner(c.remote.Addr()); o != nil {
+		whom, n = o.name, c.net.linkBetween(h, o).countDial(k)
+	}
+	c.id = k.key(h.name, n, whom)
+	return uint16(c.id % ephemeralPorts)
+}
+
+// freeSocket is the first port from a place on that no socket has; 0 if there is none.
+func (h *Host) freeSocket(start uint16) uint16 {
+	for i := range uint16(ephemeralPorts) {
+		p := firstEphemeral + (start+i)%ephemeralPorts
 		if len(h.sockets[p]) == 0 {
 			return p
 		}
@@ -261,6 +277,12 @@ func (c *PacketConn) take(b []byte) (n, full int, from netip.AddrPort) {
 	c.queue = slices.Delete(c.queue, 0, 1)
 	c.queued -= p.size + datagramOverhead
 	n, full, from = copy(b, p.payload), p.size, p.flow.src
+	if from.Port() >= firstEphemeral {
+		if c.heard == nil {
+			c.heard = make(map[netip.AddrPort]uint64)
+		}
+		c.heard[from] = p.flow.key
+	}
 	c.net.release(p)
 	if len(c.queue) > 0 {
 		c.net.wakeFirst(c.readers)
@@ -424,7 +446,6 @@ func (c *PacketConn) transmit(b []byte, to netip.AddrPort, call string) (int, er
 	}
 	p := c.net.newPacket(f, kindDatagram)
 	p.socket, p.size, p.payload = c, len(b), append([]byte(nil), b...)
-	p.count = f.way().wirePackets(p.size)
 	c.net.send(p)
 	return len(b), nil
 }
@@ -446,25 +467,37 @@ func (c *PacketConn) sendable(b []byte, to netip.AddrPort, call string) error {
 
 // flowTo is the flow to an address, or nil if nobody has it.
 func (c *PacketConn) flowTo(to netip.AddrPort) *flow {
-	f := c.flows[to]
-	if f != nil {
-		return f
-	}
 	owner := c.host.owner(to.Addr())
 	if owner == nil {
 		return nil
+	}
+	key := c.keyTo(to, owner)
+	f := c.flows[to]
+	if f != nil && f.key == key {
+		return f
 	}
 	src := c.at
 	if src.Addr().IsUnspecified() {
 		src = netip.AddrPortFrom(c.host.sourceFor(to.Addr()), src.Port())
 	}
-	key := hashString(hashString(uint64(to.Port())<<16|uint64(src.Port()), c.host.name)+c.turn, owner.name)
 	f = &flow{net: c.net, from: c.host, to: owner, src: src, dst: to, network: "udp", key: key}
 	if c.flows == nil {
 		c.flows = make(map[netip.AddrPort]*flow)
 	}
 	c.flows[to] = f
 	return f
+}
+
+// keyTo is the key of the flow to an address. An answer has one made of what it answers, because the other port may be one that
+// depends on who asked for one first.
+func (c *PacketConn) keyTo(to netip.AddrPort, owner *Host) uint64 {
+	if c.remote.IsValid() {
+		return mix(c.id)
+	}
+	if key, ok := c.heard[to]; ok && to.Port() >= firstEphemeral {
+		return mix(key + c.id)
+	}
+	return hashString(c.id+uint64(to.Port()), owner.name) + uint64(slices.Index(owner.addrs, to.Addr()))
 }
 
 // arriveDatagram is the arrival of a datagram at a host.

@@ -281,7 +281,7 @@ func (p *packet) reject(now int64) {
 		return
 	}
 	f := answer.flow
-	answer.event.host, answer.event.key, answer.event.n = f.to, f.key, p.event.n
+	answer.event.host, answer.event.key, answer.event.n = f.to, f.key, afterPackets+5+p.event.n
 	s.after(&answer.event, now+p.lat)
 }
 

@@ -18,6 +18,9 @@ type event struct {
 	act   actor
 }
 
+// afterPackets is added to the numbers of the timers of a flow, which come after the packets of an instant.
+const afterPackets = 1 << 62
+
 // actor is what an event calls, with the network locked.
 type actor interface{ fire(now int64) }
 
@@ -203,6 +206,19 @@ func (q *MopQueue) popFirst() *Mop {
 	m := it.Item().(*Mop)
 	q.tree.DeleteWithIterator(it)
 	return m
+}
+
+// take removes and lists the lost messages that are wanted.
+func (q *MopQueue) take(wanted func(p *packet) bool) (all []*Mop) {
+	for m := range q.All() {
+		if wanted(m.packet) {
+			all = append(all, &m)
+		}
+	}
+	for _, m := range all {
+		q.tree.DeleteWithKey(m)
+	}
+	return all
 }
 
 // clone copies the queue and the operations in it, without what they carry.

@@ -49,6 +49,7 @@ type scheduler struct {
 	idle    []*waiter // the pool
 	wakes   []*waiter // to be woken as soon as the lock is released
 
+	acting bool // what happens is the network's doing, not a caller's
 	many   bool // several goroutines may be woken at one instant
 	steps  int64
 	issues int64
@@ -67,7 +68,10 @@ type issued struct {
 }
 
 // admissible is an operation whose fate is decided at admission.
-type admissible interface{ admit(at int64) }
+type admissible interface {
+	admit(at int64)
+	needed(at int64) int64 // the first instant that can need its outcome, if it was issued at an instant
+}
 
 // begin sets the clock going.
 func (s *scheduler) begin(many bool) {
@@ -165,9 +169,9 @@ func (s *scheduler) exactly(e *event, at int64) {
 	s.agenda.add(e, at)
 }
 
-// issue puts an operation into the pending list; by is the first instant that can need its outcome.
-func (s *scheduler) issue(op issued, by int64) {
-	op.at, op.by = s.t, by
+// issue puts an operation into the pending list.
+func (s *scheduler) issue(op issued) {
+	op.at, op.by = s.t, op.op.needed(s.t)
 	s.pending = append(s.pending, op)
 	s.want(op)
 	s.issues++
@@ -204,9 +208,12 @@ func (s *scheduler) admitBefore(t int64) {
 	if len(batch) > 1 {
 		slices.SortFunc(batch, issued.compare)
 	}
+	acting := s.acting
+	s.acting = true
 	for _, op := range batch {
 		op.op.admit(op.at)
 	}
+	s.acting = acting
 	clear(batch)
 	s.batch = batch
 }
@@ -246,9 +253,11 @@ func (s *scheduler) step() {
 	s.armed, s.alarm = never, nil
 	s.steps++
 	s.admitBefore(s.t)
+	s.acting = true
 	for s.agenda.earliest() <= s.t {
 		s.agenda.pop().act.fire(s.t)
 	}
+	s.acting = false
 	s.wakeOne()
 }
 

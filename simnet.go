@@ -140,13 +140,14 @@ type Simnet struct {
 
 	unclassified uint64
 
-	weather  Weather
-	weathers uint64 // so far
-	storms   []*storm
-	spells   []*spell
-	shaped   uint64 // random shapes so far
-	faultGen uint64 // of all circuits' probabilities
-	batches  []*SimnetBatch
+	weather   Weather
+	weathers  uint64 // so far
+	storms    []*storm
+	spells    []*spell
+	shaped    uint64         // random shapes so far
+	faultGen  uint64         // of all circuits' probabilities
+	batches   []*SimnetBatch // whose time has not come
+	submitted uint64         // batches so far
 
 	trace   tracer
 	spare   *packet
@@ -204,10 +205,7 @@ func (s *Simnet) reestimate() {
 	s.wanted, s.needed = never, nil
 	for i := range s.pending {
 		op := &s.pending[i]
-		if p, ok := op.op.(*packet); ok {
-			s.estimate(p)
-			op.by = s.clear(p.issued + p.lat + 1)
-		}
+		op.by = op.op.needed(op.at)
 		s.want(*op)
 	}
 }

@@ -157,7 +157,7 @@ func (s *Simnet) snapshot() *SimnetSnapshot {
 // operations lists what is retained of operations and events.
 func (z *SimnetSnapshot) operations(s *Simnet) {
 	first := s.trace.count - int64(len(s.trace.ring))
-	for r := range s.trace.records() {
+	for r := range s.records() {
 		first++
 		z.Events = append(z.Events, s.event(r))
 		if r.kind == EventSend {

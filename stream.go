@@ -36,11 +36,14 @@ type half struct {
 	finSent        bool
 	finArrived     bool
 	finAcked       bool
-	dead           bool // nothing more is sent: reset, or its sender has lost its memory
-	reading        bool // somebody copies bytes out of data
-	discarded      bool // nobody will read what is written
-	writing        bool // somebody is in Write
-	blocked        bool // and waits for room
+	dead           bool   // nothing more is sent: reset, or its sender has lost its memory
+	reading        bool   // somebody copies bytes out of data
+	discarded      bool   // nobody will read what is written
+	blocked        bool   // the Write whose turn it is waits for room
+	telling        bool   // an update is to be admitted
+	hurried        bool   // the next retransmission was asked for
+	writers        uint64 // calls of Write so far
+	writes         uint64 // those that are over: they take turns
 	readers        waitlist
 
 	tries    int   // since base
@@ -76,8 +79,8 @@ func (h *half) open(writer, reader *Conn) {
 	h.writer, h.reader = writer, reader
 	h.edge = uint64(reader.receiveBuffer())
 	h.advertised = h.edge
-	h.ack = event{host: writer.host, key: h.key, n: 1, act: (*ackEvent)(h)}
-	h.retry = event{host: writer.host, key: h.key, n: 2, act: (*retryEvent)(h)}
+	h.ack = event{host: writer.host, key: h.key, n: afterPackets + 1, act: (*ackEvent)(h)}
+	h.retry = event{host: writer.host, key: h.key, n: afterPackets + 2, act: (*retryEvent)(h)}
 }
 
 // free is how many bytes Write may still put in.
@@ -128,7 +131,6 @@ func (h *half) transmission(n uint64) {
 	p := h.net.newPacket(&h.flow, kind)
 	p.half, p.segment, p.start, p.end = h, n, seg.start, seg.end
 	p.size = int(seg.end - seg.start)
-	p.count = h.way().wirePackets(p.size)
 	h.net.send(p)
 }
 
@@ -210,21 +212,43 @@ func (h *half) answerAgain(now int64) {
 }
 
 // opened tells the sender, once there is much of it, that Read has made room.
-func (h *half) opened(now int64) {
-	buffer := h.reader.receiveBuffer()
-	edge := h.taken + uint64(buffer)
-	if h.dead || h.finArrived || int64(edge-h.advertised) < int64(max(1, buffer/2)) {
+func (h *half) opened() {
+	if h.telling || !h.ajar() {
 		return
 	}
+	h.telling = true
+	h.net.issue(issued{host: h.writer.host, key: h.reader.out.key, n: h.taken, rank: 2, op: (*windowOp)(h)})
+}
+
+// ajar reports whether the receiver has much more room than it has told.
+func (h *half) ajar() bool {
+	buffer := h.reader.receiveBuffer()
+	return !h.dead && !h.finArrived && int64(h.taken+uint64(buffer)-h.advertised) >= int64(max(1, buffer/2))
+}
+
+// windowOp is an update of the window, whose fate the path decides as it is at the end of the instant of the Read.
+type windowOp half
+
+func (o *windowOp) needed(at int64) int64 {
+	return o.net.clear(at + o.reader.out.way().least() + 1)
+}
+
+func (o *windowOp) admit(at int64) {
+	h := (*half)(o)
+	h.telling = false
+	if !h.ajar() {
+		return
+	}
+	edge := h.taken + uint64(h.reader.receiveBuffer())
 	back := &h.reader.out.flow
 	if h.happens(back.fails(), drawProbe, edge) {
-		h.awaitRetry(now)
+		h.awaitRetry(at)
 		return
 	}
 	h.advertised = edge
-	at := max(h.lastAck, now+h.delay(back.way(), drawProbe, edge+1))
-	h.lastAck = at
-	h.updates = append(h.updates, update{at, edge})
+	due := max(h.lastAck, at+h.delay(back.way(), drawProbe, edge+1))
+	h.lastAck = due
+	h.updates = append(h.updates, update{due, edge})
 	h.attend()
 }
 
@@ -342,7 +366,13 @@ func (h *half) stalledSince(now int64) int64 {
 // retransmit sends again what was lost, and gives up after the user time-out.
 func (h *half) retransmit(now int64) {
 	h.settle(now)
+	hurried := h.hurried
+	h.hurried = false
 	if h.dead || !h.troubled() {
+		return
+	}
+	if hurried {
+		h.resend(now)
 		return
 	}
 	if since := h.stalledSince(now); h.tries == 0 && since > h.base && h.segments.len() > 0 {
@@ -426,14 +456,14 @@ func (h *half) pathChanged(now int64) {
 	}
 }
 
-// hurry retransmits at once what was lost.
-func (h *half) hurry(now int64) {
-	h.settle(now)
+// hurry retransmits at the next instant what was lost, without counting it as a try.
+func (h *half) hurry() {
+	h.settle(h.net.t)
 	if h.dead || h.segments.lost() == 0 {
 		return
 	}
-	h.net.agenda.remove(&h.retry)
-	h.resend(now)
+	h.hurried = true
+	h.net.after(&h.retry, h.net.t)
 }
 
 // kill ends the direction: nothing more is sent. What is under way may still arrive, and what has arrived stays readable.

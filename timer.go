@@ -37,6 +37,7 @@ func (t *SimTimer) start(d time.Duration) {
 	}
 	t.since = h.net.t
 	if d <= 0 {
+		h.net.noteFor(h, 0, 0, record{kind: EventTimer, host: h})
 		t.tell()
 		return
 	}
@@ -51,18 +52,17 @@ func (t *SimTimer) start(d time.Duration) {
 
 // tell sends the time.
 func (t *SimTimer) tell() {
-	h := t.host
-	h.net.trace.add(h.net, record{at: h.net.t, kind: EventTimer, host: h})
-	h.clock++
 	select {
-	case t.c <- h.net.time(h.net.t):
+	case t.c <- t.host.net.time(t.host.net.t):
 	default:
 	}
 }
 
 // fire is the timer's instant.
-func (t *SimTimer) fire(int64) {
+func (t *SimTimer) fire(now int64) {
 	t.withdraw()
+	t.host.net.trace.add(t.host.net, record{at: now, kind: EventTimer, host: t.host})
+	t.host.clock++
 	t.tell()
 }
 

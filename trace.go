@@ -8,6 +8,7 @@ import (
 	"iter"
 	"net/netip"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -129,7 +130,7 @@ func (t *tracer) add(s *Simnet, r record) {
 
 const hashBlock = 4 << 10
 
-// name introduces a flow: by names and ports, not by addresses, which depend on who made hosts first.
+// name introduces a flow: by names and its key, not by addresses and ports, which may depend on who asked for one first.
 func (t *tracer) name(f *flow) {
 	t.flows++
 	f.traced = t.flows
@@ -142,8 +143,7 @@ func (t *tracer) name(f *flow) {
 			b = appendString(b, h.name)
 		}
 	}
-	b = binary.LittleEndian.AppendUint16(b, f.src.Port())
-	t.buf = binary.LittleEndian.AppendUint16(b, f.dst.Port())
+	t.buf = binary.LittleEndian.AppendUint64(b, f.key)
 }
 
 func appendString(b []byte, s string) []byte {
@@ -231,13 +231,19 @@ func (p *packet) bytes() [][]byte {
 
 // traceFault logs a fault or a repair.
 func (s *Simnet) traceFault(kind, origin, target, what string) {
-	s.trace.add(s, record{at: s.t, kind: kind, from: origin, to: target, cause: what})
+	s.noteFor(nil, hashString(hashString(0, origin), target), uint64(s.issues), record{kind: kind, from: origin, to: target, cause: what})
+}
+
+// noteFor logs what a call did at a place in the canonical order of this instant.
+func (s *Simnet) noteFor(h *Host, key, n uint64, r record) {
+	r.at, r.issued = s.t, s.t
+	s.issue(issued{host: h, key: key, n: n, rank: 1, op: &noted{s, r}})
 }
 
 // note logs a call on a connection, in canonical order among those of this instant.
 func (s *Simnet) note(f *flow, kind, cause string) {
 	f.asked++
-	s.issue(issued{host: f.from, key: f.key, n: f.asked, rank: 1, op: &noted{s, record{kind: kind, cause: cause, flow: f}}}, never)
+	s.noteFor(f.from, f.key, f.asked, record{kind: kind, cause: cause, flow: f, host: f.from})
 }
 
 // noted is an event that waits for its place in the trace.
@@ -246,10 +252,23 @@ type noted struct {
 	rec record
 }
 
-func (o *noted) admit(at int64) {
-	o.rec.at, o.rec.issued = at, at
-	o.rec.flow.from.clock++
+func (o *noted) needed(int64) int64 { return never }
+
+func (o *noted) admit(int64) {
+	if o.rec.host != nil {
+		o.rec.host.clock++
+	}
 	o.net.trace.add(o.net, o.rec)
+}
+
+// log logs an event on a flow. If a call of a user brought it about, it waits for its place.
+func (s *Simnet) log(r record) {
+	if s.acting {
+		s.trace.add(s, r)
+		return
+	}
+	r.flow.asked++
+	s.noteFor(r.flow.to, r.flow.key, r.flow.asked, r)
 }
 
 // TraceHash is the SHA-256, in hexadecimal, over all events so far in canonical order: times, flows, numbers, sizes and outcomes, and, with
@@ -270,7 +289,7 @@ func (s *Simnet) Trace() iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		var events []Event
 		s.look(func() {
-			for r := range s.trace.records() {
+			for r := range s.records() {
 				events = append(events, s.event(r))
 			}
 		})
@@ -294,12 +313,21 @@ func (s *Simnet) look(f func()) {
 	})
 }
 
-// records lists what the ring holds, oldest first.
-func (t *tracer) records() iter.Seq[*record] {
+// records lists what is retained, oldest first, and after it what calls of this very instant have done.
+func (s *Simnet) records() iter.Seq[*record] {
 	return func(yield func(*record) bool) {
+		t := &s.trace
 		n := int64(len(t.ring))
 		for i := range n {
 			if !yield(&t.ring[(max(0, t.count-n)+i)%n]) {
+				return
+			}
+		}
+		if s.cfg.TraceLimit <= 0 {
+			return
+		}
+		for _, op := range slices.SortedFunc(slices.Values(s.pending), issued.compare) {
+			if o, ok := op.op.(*noted); ok && !yield(&o.rec) {
 				return
 			}
 		}

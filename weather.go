@@ -271,7 +271,7 @@ func (s *Simnet) cutPower(d *dice) (mend func()) {
 func (s *Simnet) switchPower(h *Host, a Alteration) {
 	h.alter(a, 0)
 	s.traceFault(EventPower, h.name, "", a.String())
-	s.faultsChanged(h, false)
+	s.faultsChanged(scope{at: endpoint{host: h}}, false)
 }
 
 // degrade makes a link worse.
@@ -318,7 +318,7 @@ func (s *Simnet) Heal() {
 			h.repair(0, true, false)
 		}
 		s.traceFault(EventRepair, "", "", "heal")
-		s.faultsChanged(nil, false)
+		s.faultsChanged(scope{}, false)
 		return nil
 	})
 }
