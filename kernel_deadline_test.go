@@ -216,7 +216,7 @@ func smallBuffers(e *env) {
 	if n < 4096 || n > e.window+16<<10 {
 		e.Errorf("Write took %d B, want no more than the first window of %d and a little", n, e.window)
 	}
-	if e.sim != nil && n != e.window+4096 {
+	if e.exact && n != e.window+4096 {
 		e.Errorf("Write took %d B, want the first window and the send buffer, %d", n, e.window+4096)
 	}
 	e.must(c.SetWriteDeadline(time.Time{}))

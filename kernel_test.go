@@ -45,6 +45,28 @@ func TestKernelSimulated(t *testing.T) {
 	}
 }
 
+// TestKernelSimulatedLoopback runs them within one simulated host.
+func TestKernelSimulatedLoopback(t *testing.T) {
+	for _, r := range sharedRows() {
+		t.Run(r.id+" "+r.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { r.run(simulatedLoopback(t, r.cfg)) })
+		})
+	}
+}
+
+// TestKernelSimulatedOutside runs them outside of a bubble, where the simulator lives by the wall's clock.
+func TestKernelSimulatedOutside(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the wall's clock takes its time")
+	}
+	for _, r := range sharedRows() {
+		t.Run(r.id+" "+r.name, func(t *testing.T) {
+			t.Parallel()
+			r.run(simulatedOutside(t, r.cfg))
+		})
+	}
+}
+
 // TestKernelLoopback runs the behaviours that loopback can show against the kernel itself.
 func TestKernelLoopback(t *testing.T) {
 	if testing.Short() {
@@ -61,7 +83,8 @@ func TestKernelLoopback(t *testing.T) {
 // env is where a row runs: the hosts of a client and of a server, simulated or real.
 type env struct {
 	*testing.T
-	sim                         *gosimnet.Simnet // nil on loopback
+	sim                         *gosimnet.Simnet // nil on the kernel's loopback
+	exact                       bool             // time is virtual
 	client, server              gosimnet.Network
 	clientIP, serverIP, otherIP string // the server has two
 	foreignIP                   string // nobody's
@@ -118,23 +141,46 @@ var past = time.Unix(0, 0)
 
 // simulated makes two hosts. The server has two addresses.
 func simulated(t *testing.T, cfg *gosimnet.SimNetConfig) *env {
-	s := newNet(t, cfg)
-	client := s.Host("client")
-	server, err := s.AddHost("server", netip.MustParseAddr("10.0.9.1"), netip.MustParseAddr("10.0.9.5"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &env{
-		T: t, sim: s, client: client, server: server,
-		clientIP: client.Addrs()[0].String(), serverIP: "10.0.9.1", otherIP: "10.0.9.5", foreignIP: "192.0.2.1",
+	e := &env{
+		T: t, sim: newNet(t, cfg), exact: true, serverIP: "10.0.9.1", otherIP: "10.0.9.5", foreignIP: "192.0.2.1",
 		rtt: 20 * time.Millisecond, pause: 200 * time.Millisecond, window: 256 << 10,
-		dialer: func(d net.Dialer) dialer { return simulatedDialer(client, d) },
-		silence: func(e *env) net.Addr {
-			e.alter("server", gosimnet.ISOLATE)
-			return e.tcp(e.serverIP, closedPort)
-		},
-		listenShort: (*env).listen,
+		silence: isolatedHost, listenShort: (*env).listen,
 	}
+	client := e.sim.Host("client")
+	server, err := e.sim.AddHost("server", netip.MustParseAddr(e.serverIP), netip.MustParseAddr(e.otherIP))
+	e.must(err)
+	e.client, e.server, e.clientIP = client, server, client.Addrs()[0].String()
+	e.dialer = func(d net.Dialer) dialer { return simulatedDialer(client, d) }
+	return e
+}
+
+// simulatedLoopback has the client and the server on one host, at the addresses that it alone knows.
+func simulatedLoopback(t *testing.T, cfg *gosimnet.SimNetConfig) *env {
+	e := simulated(t, cfg)
+	server := e.sim.Host("server")
+	e.client, e.rtt = server, 20*time.Microsecond
+	e.clientIP, e.serverIP, e.otherIP = "127.0.0.1", "127.9.0.1", "127.9.0.5"
+	e.dialer = func(d net.Dialer) dialer { return simulatedDialer(server, d) }
+	return e
+}
+
+// simulatedOutside has no time to lose: its hosts are 1 ms apart.
+func simulatedOutside(t *testing.T, cfg *gosimnet.SimNetConfig) *env {
+	fast := gosimnet.SimNetConfig{}
+	if cfg != nil {
+		fast = *cfg
+	}
+	fast.MinHop = time.Millisecond
+	e := simulated(t, &fast)
+	e.exact, e.rtt, e.pause = false, 2*time.Millisecond, 50*time.Millisecond
+	return e
+}
+
+// isolatedHost is an address that the client can send to, and nobody answers.
+func isolatedHost(e *env) net.Addr {
+	silent := e.sim.Host("silent")
+	e.alter("silent", gosimnet.ISOLATE)
+	return e.tcp(silent.Addrs()[0].String(), closedPort)
 }
 
 // simulatedDialer is a host's dialer with the fields of package net's.
@@ -444,8 +490,8 @@ func sameInner(got, want error) bool {
 	return errors.Is(got, want)
 }
 
-// took checks that something took a time, to the microsecond in the simulator, where each arrival
-// comes a nanosecond or two later. On loopback it is only not to take less than a deadline.
+// took checks that something took a time, to the microsecond in a bubble, where each arrival
+// comes a nanosecond or two later. Elsewhere it is only not to take less.
 func (e *env) took(since time.Time, want time.Duration) {
 	e.Helper()
 	e.at(time.Since(since), want)
@@ -453,7 +499,7 @@ func (e *env) took(since time.Time, want time.Duration) {
 
 func (e *env) at(got, want time.Duration) {
 	e.Helper()
-	if got < want || e.sim != nil && got >= want+time.Microsecond {
+	if got < want || e.exact && got >= want+time.Microsecond {
 		e.Errorf("took %v, want %v", got, want)
 	}
 }
@@ -461,7 +507,7 @@ func (e *env) at(got, want time.Duration) {
 // exactly is took for what happens at the very instant, such as the end of a deadline.
 func (e *env) exactly(since time.Time, want time.Duration) {
 	e.Helper()
-	if got := time.Since(since); got < want || e.sim != nil && got != want {
+	if got := time.Since(since); got < want || e.exact && got != want {
 		e.Errorf("took %v, want %v", got, want)
 	}
 }
