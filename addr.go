@@ -201,8 +201,12 @@ func (h *Host) owner(a netip.Addr) *Host {
 	return h.net.byAddr[a]
 }
 
-// sourceFor is the address that h sends from to a destination.
+// sourceFor is the address that h sends from to a destination. To its own it is the same, but for the loopback network,
+// all of which is reached from 127.0.0.1.
 func (h *Host) sourceFor(dst netip.Addr) netip.Addr {
+	if dst.Is4() && dst.IsLoopback() {
+		return v4Loopback
+	}
 	if h.owner(dst) == h {
 		return dst
 	}
