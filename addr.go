@@ -3,6 +3,7 @@ package gosimnet
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -230,8 +231,14 @@ const (
 // ports is a host's use of local ports by streams and circuits.
 type ports struct {
 	cursor  uint16
-	inUse   map[uint16]int   // connections by local port, those of listeners excluded
-	waiting map[uint16]int64 // until when a closed connection's port is in TIME_WAIT
+	inUse   map[uint16]int // connections by local port, those of listeners excluded
+	waiting map[uint16]timeWaiting
+}
+
+// timeWaiting is the last closed connection of a local port, while it is in TIME_WAIT.
+type timeWaiting struct {
+	at    netip.Addr
+	until int64
 }
 
 // ephemeral takes the next port that no connection has and nobody listens on; 0 if all are in use. Going round, it comes last to
@@ -256,30 +263,46 @@ func (h *Host) take(port uint16) {
 }
 
 // giveBack counts one less; the port then waits, if the connection ended in TIME_WAIT.
-func (h *Host) giveBack(port uint16, wait bool) {
+func (h *Host) giveBack(local netip.AddrPort, wait bool) {
+	port := local.Port()
 	if h.ports.inUse[port]--; h.ports.inUse[port] <= 0 {
 		delete(h.ports.inUse, port)
 	}
 	if wait {
 		if h.ports.waiting == nil {
-			h.ports.waiting = make(map[uint16]int64)
+			h.ports.waiting = make(map[uint16]timeWaiting)
 		}
-		h.ports.waiting[port] = h.net.t + timeWait
+		h.ports.waiting[port] = timeWaiting{local.Addr(), h.net.t + timeWait}
 	}
 }
 
 // bindable reports whether a dial may bind an explicit local port.
-func (h *Host) bindable(port uint16) bool {
-	return h.ports.inUse[port] == 0 && h.ports.waiting[port] <= h.net.t && !h.listensOn(port)
+func (h *Host) bindable(at netip.AddrPort) bool {
+	return h.listenerOn(at) == nil && !h.dialledFrom(at.Port(), func(a netip.Addr) bool { return a == at.Addr() })
+}
+
+// dialledFrom reports whether dials have a local port at an address that clashes, live or in TIME_WAIT.
+func (h *Host) dialledFrom(port uint16, clashes func(netip.Addr) bool) bool {
+	if w, ok := h.ports.waiting[port]; ok && w.until > h.net.t && clashes(w.at) {
+		return true
+	}
+	return h.ports.inUse[port] > 0 && slices.ContainsFunc(h.conns, func(c *Conn) bool {
+		return c.ownPort && c.port == port && clashes(c.out.src.Addr())
+	})
 }
 
 func (h *Host) listensOn(port uint16) bool {
+	return slices.ContainsFunc(h.listeners, func(l *Listener) bool { return l.at.Port() == port })
+}
+
+// listenerOn is the listener that has an address, streams' or circuits', or nil.
+func (h *Host) listenerOn(at netip.AddrPort) *Listener {
 	for _, l := range h.listeners {
-		if l.at.Port() == port {
-			return true
+		if l.at.Port() == at.Port() && (l.name != "" || l.hears(at.Addr())) {
+			return l
 		}
 	}
-	return false
+	return nil
 }
 
 // endpoint is a named end of message circuits, and what a fault call may name.

@@ -424,7 +424,7 @@ func (c *Conn) settled() {
 	h.conns = h.conns[:len(h.conns)-1]
 	c.place = -1
 	if c.ownPort {
-		h.giveBack(c.port, c.closed && !c.reset && !c.in.finArrived)
+		h.giveBack(c.out.src, c.closed && !c.reset && !c.in.finArrived)
 	}
 }
 

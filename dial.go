@@ -174,7 +174,11 @@ func (op *dial) bind(a *net.TCPAddr) error {
 		op.others = nil
 	}
 	op.local = netip.AddrPortFrom(ip, uint16(a.Port))
-	if a.Port != 0 && !op.host.bindable(uint16(a.Port)) {
+	if a.Port == 0 {
+		return nil
+	}
+	op.net.admitBefore(op.net.t) // dials that have the port already
+	if !op.host.bindable(op.local) {
 		return sysErr("bind", syscall.EADDRINUSE)
 	}
 	return nil
@@ -399,7 +403,7 @@ func (op *dial) place() error {
 		if port = op.host.ephemeral(); port == 0 {
 			return sysErr("connect", syscall.EADDRNOTAVAIL)
 		}
-	case !op.host.bindable(port): // by a dial of the same instant
+	case !op.host.bindable(op.local): // by a dial of the same instant
 		return sysErr("bind", syscall.EADDRINUSE)
 	}
 	op.local = netip.AddrPortFrom(op.local.Addr(), port)

@@ -411,6 +411,7 @@ func (h *Host) powerDown() {
 		h.timers[len(h.timers)-1].withdraw()
 	}
 	h.dropAll(false)
+	clear(h.ports.waiting)
 }
 
 // powerUp starts the host's software.

@@ -56,6 +56,7 @@ func (h *Host) listen(network, address string) (*Listener, error) {
 		return fail(nil, err)
 	}
 	defer s.leave()
+	s.admitBefore(s.t) // earlier dials take their ports first
 	l := &Listener{net: s, host: h, network: network, backlog: s.cfg.Backlog}
 	l.by.init(s, h, &l.acceptors, 0, 5)
 	if t == transportUDP {
@@ -99,7 +100,7 @@ func (l *Listener) bindPort(address string, f family) error {
 	if t.port == 0 {
 		l.at = netip.AddrPortFrom(ip, h.ephemeral())
 	}
-	if l.at.Port() == 0 || slices.ContainsFunc(h.listeners, l.conflicts) {
+	if l.at.Port() == 0 || slices.ContainsFunc(h.listeners, l.conflicts) || h.dialledFrom(l.at.Port(), l.hears) {
 		return sysErr("bind", syscall.EADDRINUSE)
 	}
 	if h.off(l.at.Port()) {
