@@ -23,6 +23,9 @@ func dialRows() []row {
 		{id: "T14b", name: "a context cancelled after", run: cancelledAfter},
 		{id: "T17", name: "a local port that is in use", run: localPortInUse},
 		{id: "T17", name: "a local port in TIME_WAIT", run: localPortInTimeWait},
+		{id: "T17", name: "a local port is free after the peer closed first", run: localPortAfterPeerClosed},
+		{id: "T17", name: "a local port is free after a reset", run: localPortAfterReset},
+		{id: "T17", name: "a local port that somebody listens on", run: localPortListened},
 		{id: "T17", name: "a local address of nobody's", run: foreignLocalAddress},
 		{id: "T17", name: "a local address of another kind", run: mismatchedLocalAddress},
 	}
@@ -40,8 +43,11 @@ func listenRows() []row {
 		{id: "T13", name: "Accept returns a connection that its client has reset", run: acceptReset},
 		{id: "N", name: "a full backlog does not answer", run: fullBacklog, cfg: &gosimnet.SimNetConfig{Backlog: 1}},
 		{id: "T15", name: "types and names of addresses", run: addresses},
+		{id: "T15", name: "IPv6", run: addressesOfIPv6},
+		{id: "T15", name: "an address of the other family", run: wrongFamily},
 		{id: "V05", name: "a connection has the concrete address that was dialled", run: concreteAddress},
 		{id: "T16", name: "an address in use", run: addressInUse},
+		{id: "T16", name: "a port that a dial has", run: listenOnDialled},
 		{id: "T16", name: "a port is free again at once", run: listenAgain},
 		{id: "T16", name: "ports of streams and of datagrams are apart", run: portSpaces},
 		{id: "T16", name: "an address of nobody's", run: foreignAddress},
@@ -180,10 +186,49 @@ func localPortInTimeWait(e *env) {
 		return
 	}
 	time.Sleep(time.Minute)
+	e.redials(l, c)
+}
+
+// redials checks that a dial from a connection's local port succeeds.
+func (e *env) redials(l net.Listener, c net.Conn) {
+	e.Helper()
 	again := e.dialAddr(e.dialer(net.Dialer{LocalAddr: c.LocalAddr()}), l.Addr())
-	if again.LocalAddr().String() != c.LocalAddr().String() {
-		e.Errorf("after TIME_WAIT the dial is from %v, want %v", again.LocalAddr(), c.LocalAddr())
+	if !sameAddr(again.LocalAddr(), c.LocalAddr()) {
+		e.Errorf("the dial is from %v, want %v", again.LocalAddr(), c.LocalAddr())
 	}
+	s := e.accept(l)
+	e.writes(again, "again")
+	e.reads(s, "again")
+}
+
+func localPortAfterPeerClosed(e *env) {
+	l := e.listen()
+	c := e.dial(l)
+	e.must(e.accept(l).Close())
+	e.ends(c)
+	e.must(c.Close())
+	e.settle()
+	e.redials(l, c)
+}
+
+func localPortAfterReset(e *env) {
+	l := e.listen()
+	c := e.dial(l)
+	s := e.accept(l)
+	e.must(c.SetLinger(0))
+	e.must(c.Close())
+	e.settle()
+	e.redials(l, c)
+	e.readFails(s, errReadReset)
+}
+
+func localPortListened(e *env) {
+	l := e.listen()
+	own, err := e.client.Listen("tcp", e.clientIP+":0")
+	e.must(err)
+	defer own.Close()
+	_, err = e.dialer(net.Dialer{LocalAddr: own.Addr()}).Dial("tcp", l.Addr().String())
+	e.same(err, dialError(own.Addr(), l.Addr(), errInUse))
 }
 
 func foreignLocalAddress(e *env) {
@@ -406,6 +451,49 @@ func (e *env) addressesOfConns() {
 	}
 }
 
+// addressesOfIPv6 is about the server alone, and its own loopback address.
+func addressesOfIPv6(e *env) {
+	l, err := e.server.Listen("tcp", "[::1]:0")
+	if err != nil && e.sim == nil {
+		e.Skip("no IPv6 here")
+	}
+	e.must(err)
+	defer l.Close()
+	c := e.dialAddr(e.server.(dialer), l.Addr())
+	s := e.accept(l)
+	e.writes(c, "x")
+	e.reads(s, "x")
+	local := e.tcp("::1", c.LocalAddr().(*net.TCPAddr).Port)
+	for _, a := range []struct{ got, want net.Addr }{
+		{l.Addr(), e.tcp("::1", l.Addr().(*net.TCPAddr).Port)}, {c.RemoteAddr(), l.Addr()}, {s.LocalAddr(), l.Addr()}, {c.LocalAddr(), local}, {s.RemoteAddr(), local},
+	} {
+		if !sameAddr(a.got, a.want) {
+			e.Errorf("an address is %v, want %v", a.got, a.want)
+		}
+	}
+	_, err = e.server.Dial("tcp", e.tcp("::1", closedPort).String())
+	e.same(err, dialError(nil, e.tcp("::1", closedPort), errRefused))
+	p := e.socket(e.server, "::1")
+	q, err := e.server.Dial("udp", p.LocalAddr().String())
+	e.must(err)
+	defer q.Close()
+	e.writes(q, "y")
+	e.gets(p, "y", q.LocalAddr())
+}
+
+func wrongFamily(e *env) {
+	none := worded{&net.AddrError{}, "address " + e.serverIP + ": no suitable address found", false}
+	at := e.tcp(e.serverIP, closedPort).String()
+	_, err := e.client.Dial("tcp6", at)
+	e.same(err, &net.OpError{Op: "dial", Net: "tcp6", Err: none})
+	_, err = e.client.Dial("udp6", at)
+	e.same(err, &net.OpError{Op: "dial", Net: "udp6", Err: none})
+	_, err = e.server.Listen("tcp6", at)
+	e.same(err, &net.OpError{Op: "listen", Net: "tcp6", Err: none})
+	_, err = e.server.ListenPacket("udp6", at)
+	e.same(err, &net.OpError{Op: "listen", Net: "udp6", Err: none})
+}
+
 func concreteAddress(e *env) {
 	l := e.listenAt("tcp", ":0")
 	port := l.Addr().(*net.TCPAddr).Port
@@ -437,8 +525,23 @@ func addressInUse(e *env) {
 	_, err = e.server.Listen("tcp", specific.String())
 	e.same(err, listenError("listen", specific, errInUse))
 
-	c := e.socket(e.server, e.serverIP)
-	_, err = e.server.ListenPacket("udp", c.LocalAddr().String())
+	c := e.socket(e.client, e.clientIP)
+	_, err = e.client.ListenPacket("udp", c.LocalAddr().String())
+	e.same(err, listenError("listen", c.LocalAddr(), errInUse))
+	_, err = e.dialer(net.Dialer{LocalAddr: c.LocalAddr()}).Dial("udp", e.closedSocket().String())
+	e.same(err, dialError(c.LocalAddr(), e.closedSocket(), errInUse))
+}
+
+// listenOnDialled has ports of dials, live and in TIME_WAIT, which nobody may listen on.
+func listenOnDialled(e *env) {
+	c, s := e.pair()
+	_, err := e.client.Listen("tcp", c.LocalAddr().String())
+	e.same(err, listenError("listen", c.LocalAddr(), errInUse))
+	e.must(c.Close())
+	e.ends(s)
+	e.must(s.Close())
+	e.settle()
+	_, err = e.client.Listen("tcp", c.LocalAddr().String())
 	e.same(err, listenError("listen", c.LocalAddr(), errInUse))
 }
 
