@@ -493,7 +493,7 @@ func (c *Conn) CloseWrite() error {
 	switch {
 	case c.gone() != nil:
 		return c.opErr("close", c.gone())
-	case c.reset, c.out.finArrived && c.in.finArrived:
+	case c.over():
 		return c.opErr("close", sysErr("shutdown", syscall.ENOTCONN))
 	case c.out.finQueued:
 		return nil
@@ -505,6 +505,12 @@ func (c *Conn) CloseWrite() error {
 	return nil
 }
 
+// over reports whether both directions have ended, as this end knows, or the connection has been reset.
+func (c *Conn) over() bool {
+	c.out.settle(c.net.t)
+	return c.reset || c.out.finAcked && c.in.finArrived
+}
+
 // CloseRead makes Read return io.EOF when there is nothing to read. As on Linux it tells the peer nothing,
 // and what arrives later can still be read.
 func (c *Conn) CloseRead() error {
@@ -512,7 +518,7 @@ func (c *Conn) CloseRead() error {
 		return c.opErr("close", err)
 	}
 	defer c.net.leave()
-	if c.reset || c.out.finArrived && c.in.finArrived {
+	if c.over() {
 		return c.opErr("close", sysErr("shutdown", syscall.ENOTCONN))
 	}
 	c.readShut = true
