@@ -37,6 +37,7 @@ func silenceRows() []row {
 		{id: "N2", name: "a dial connects at the next SYN after the heal", run: dialHealed},
 		{id: "N3", name: "a connection whose SYN/ACK is lost is never accepted", run: halfOpen},
 		{id: "N", name: "a SYN/ACK that was lost is sent again", run: synAckAgain},
+		{id: "N", name: "a dial of a full backlog connects at the next SYN after an Accept", run: backlogEmptied, cfg: &gosimnet.SimNetConfig{Backlog: 1}},
 	}
 }
 
@@ -79,6 +80,7 @@ func powerRows() []row {
 		{id: "N11", name: "a power cycle is met by a second Write", run: powerCycleWrite},
 		{id: "N11", name: "a power cycle is found by a keep-alive probe", run: powerCycleProbed},
 		{id: "N11", name: "a power cut is silence", run: powerCut},
+		{id: "N11", name: "a power cycle ends TIME_WAIT", run: powerCycleEndsTimeWait},
 		{id: "N11", name: "calls at a host without power", run: callsWithoutPower},
 	}
 }
@@ -153,6 +155,16 @@ func synAckAgain(e *env) {
 	e.took(start, time.Second+2*hop)
 	e.writes(c, "x")
 	e.reads(e.accept(l), "x")
+}
+
+func backlogEmptied(e *env) {
+	l := e.listen()
+	e.dial(l)
+	e.dial(l)
+	time.AfterFunc(5*time.Second, func() { e.accept(l) })
+	start := time.Now()
+	e.dial(l)
+	e.took(start, 7*time.Second+2*hop)
 }
 
 // keepAliveDefault cuts right after the handshake, whose last packets are signs of life.
@@ -633,6 +645,16 @@ func powerCut(e *env) {
 	r := e.readByte(c)
 	e.timedOut(c, r)
 	e.at(r.ended.Sub(start), 2*hop+keepAliveGiveUp)
+}
+
+func powerCycleEndsTimeWait(e *env) {
+	l := e.listen()
+	c := e.dial(l)
+	e.must(c.Close())
+	e.ends(e.accept(l))
+	e.alter("client", gosimnet.SHUTDOWN)
+	e.alter("client", gosimnet.POWERON)
+	e.redials(l, c)
 }
 
 // callsWithoutPower checks that everything at a host ends with its power, and that a host that is on again begins anew.

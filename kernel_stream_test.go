@@ -257,6 +257,9 @@ func closeWriteNotConnected(e *env) {
 	e.must(s.CloseWrite())
 	e.ends(c)
 	e.must(c.CloseWrite())
+	if e.exact { // its acknowledgement is not back
+		e.must(c.CloseWrite())
+	}
 	e.ends(s)
 	e.settle()
 	for _, end := range []stream{c, s} {
