@@ -317,7 +317,8 @@ func (op *dial) await(ctx context.Context) {
 		op.waiting.add(w)
 		s.leave()
 		select {
-		case <-w.c:
+		case <-w.alarm:
+		case <-w.token:
 		case <-ctx.Done():
 		}
 		s.resume(w)

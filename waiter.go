@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// waiter is one goroutine that waits to be woken. In a bubble it waits on a timer of its own: whoever wakes it lets the timer expire,
-// and the scheduler can leave the next step to it, if it is the one that the step will wake, which saves a switch of goroutines.
-// On the wall clock it waits on a channel that holds one token. Waking never blocks, and a wake-up too many
-// costs no more than another look.
+// waiter is one goroutine that waits to be woken, by a token in its channel. In a bubble it has a timer besides: the scheduler can leave
+// the next step to it, if it is the one that the step will wake, which saves a switch of goroutines. A timer
+// alone would not do: it expires only when all the bubble's goroutines have come to rest, and some never do,
+// but go on asking whether another has been woken. Waking never blocks, and a wake-up too many costs no more than another look.
 type waiter struct {
-	c      <-chan time.Time // what it waits on
+	token  chan struct{}
 	timer  *time.Timer      // in a bubble
-	token  chan time.Time   // on the wall clock
+	alarm  <-chan time.Time // the timer's channel, or nil
 	woken  bool
 	queued bool  // among those to be woken one by one
 	asked  int64 // when it was put there
@@ -50,33 +50,27 @@ func (s *scheduler) waiter(by priority, what string) *waiter {
 }
 
 func (s *scheduler) newWaiter() *waiter {
+	w := &waiter{token: make(chan struct{}, 1)}
 	if s.virtual {
-		t := time.NewTimer(time.Hour)
-		t.Stop()
-		return &waiter{timer: t, c: t.C}
+		w.timer = time.NewTimer(time.Hour)
+		w.timer.Stop()
+		w.alarm = w.timer.C
 	}
-	token := make(chan time.Time, 1)
-	return &waiter{token: token, c: token}
+	return w
 }
 
 // quiet takes a token that was left.
 func (w *waiter) quiet() {
-	if w.timer == nil {
-		select {
-		case <-w.token:
-		default:
-		}
+	select {
+	case <-w.token:
+	default:
 	}
 }
 
 // wake lets the waiter go on. It has been marked as woken.
 func (w *waiter) wake() {
-	if w.timer != nil {
-		w.timer.Reset(0)
-		return
-	}
 	select {
-	case w.token <- time.Time{}:
+	case w.token <- struct{}{}:
 	default:
 	}
 }
@@ -118,7 +112,10 @@ func (s *scheduler) await(l *waitlist, by priority, what string) {
 	l.add(w)
 	for !w.woken && !s.closed {
 		s.leave()
-		<-w.c
+		select {
+		case <-w.alarm:
+		case <-w.token:
+		}
 		s.resume(w)
 	}
 	l.remove(w)
