@@ -162,6 +162,8 @@ type link struct {
 	constant   int64  // the latency, if it is always the same
 	lastDue    int64  // no packet arrives before the one before it
 	tick       int64  // arrivals are rounded up to it; 0: not at all
+	numbered   uint64 // packets so far
+	key        uint64 // of its own random draws, and of its packets' order
 	cut        *cut   // the partition that stops it, or nil
 	clog       *cut   // what keeps packets at its end, or nil
 	wire       *wire  // nil: no limit
@@ -171,7 +173,6 @@ type link struct {
 
 	from, to *Host
 	cfg      LinkConfig  // with its defaults filled in
-	key      uint64      // of its own random draws
 	passed   uint64      // packets that Burst has seen
 	spoilt   *LinkConfig // what it is for a while, by the weather; nil: what it was set to
 	dials    []dialCount
@@ -257,9 +258,7 @@ func (s *Simnet) configure(l *link) {
 	if u, ok := l.cfg.Latency.(uniform); ok && u.min == u.max {
 		l.constant = l.least()
 	}
-	if l.wire = s.newWire(l.wire, l.cfg, l.key); l.wire != nil {
-		l.wire.link = l
-	}
+	l.wire = s.wireFor(l.wire, l.cfg, l.key, l)
 	l.generation++
 }
 
@@ -271,6 +270,12 @@ func (l *link) latency(d sample) int64 {
 // least is the least delay of any packet.
 func (l *link) least() int64 { return max(minLatency, int64(l.cfg.Latency.least())) }
 
+// number gives p its place in the order of those that come to the link, which settles who arrives first at one instant.
+func (l *link) number(p *packet) {
+	l.numbered++
+	p.event.key, p.event.n = l.key, l.numbered
+}
+
 // arrival is when p arrives that leaves the wire at an instant: on an ordered link never before the one before it.
 func (l *link) arrival(p *packet, at int64) int64 {
 	due := at + p.lat + p.extra
@@ -280,7 +285,6 @@ func (l *link) arrival(p *packet, at int64) int64 {
 	if p.jumps || l.cfg.Ordering == Unordered && p.loose() {
 		return due
 	}
-	p.floor = l.lastDue
 	l.lastDue = max(l.lastDue, due)
 	return l.lastDue
 }
@@ -294,7 +298,7 @@ func (l *link) loses(p *packet) bool {
 	if loss > 0 && p.count > 1 { // fragments, each of which may be the one that is missing
 		loss = 1 - math.Pow(1-loss, float64(p.count))
 	}
-	return p.flow.happens(loss, drawLoss, p.event.n)
+	return p.flow.happens(loss, drawLoss, p.number)
 }
 
 // bursts steps the link's two-state loss, once for each packet on the wire.
@@ -319,10 +323,8 @@ func (l *link) bursts(p *packet) (lost bool) {
 
 // segment is the largest piece of a stream that crosses the link as one packet.
 func (l *link) segment(inspected bool) int {
-	if l.plain && l.wire == nil && !inspected && l.from.uplink == nil && l.to.downlink == nil {
-		return offload
-	}
-	if l.cfg.Loss > 0 || l.cfg.Burst != nil || l.cfg.Corrupt > 0 || l.wire != nil || l.from.uplink != nil || l.to.downlink != nil || inspected {
+	limited := l.wire.limited() || l.from.uplink.limited() || l.to.downlink.limited()
+	if limited || inspected || !l.plain && (l.cfg.Loss > 0 || l.cfg.Burst != nil || l.cfg.Corrupt > 0) {
 		return l.cfg.MTU - headerBytes
 	}
 	return offload
@@ -409,7 +411,7 @@ func (s *Simnet) setAccess(host string, cfg LinkConfig, what string, wireOf func
 			return err
 		}
 		w := wireOf(h)
-		*w = s.newWire(*w, cfg, hashString(hashString(drawKeyOfLinks, h.name), what))
+		*w = s.wireFor(*w, cfg, hashString(hashString(drawKeyOfLinks, h.name), what), nil)
 		s.traceFault(EventFault, host, "", what)
 		return nil
 	})
@@ -428,15 +430,21 @@ func (s *Simnet) LinkStats(origin, target string) (stats LinkStats, err error) {
 			return err
 		}
 		if l := from.links[to]; l != nil {
-			stats = l.stats
-			stats.LostTo = maps.Clone(stats.LostTo)
-			if l.wire != nil {
-				stats.QueuePeak = l.wire.peak
-			}
+			stats = l.counted()
 		}
 		return nil
 	})
 	return stats, err
+}
+
+// counted is a copy of the link's counters.
+func (l *link) counted() LinkStats {
+	stats := l.stats
+	stats.LostTo = maps.Clone(stats.LostTo)
+	if l.wire != nil {
+		stats.QueuePeak = l.wire.peak
+	}
+	return stats
 }
 
 // fails is the probability that a packet gets lost for any reason, as the path is now.

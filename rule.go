@@ -169,7 +169,7 @@ func (s *Simnet) inspect(p *packet) string {
 	}
 	f := p.flow
 	shown := Packet{From: f.from.name, To: f.to.name, Network: f.network, Src: f.src, Dst: f.dst, Kind: p.class, What: p.kind.String(),
-		N: p.event.n, Size: p.size, Payload: payload, Phase: p.phase(), Time: s.time(p.issued)}
+		N: p.number, Size: p.size, Payload: payload, Phase: p.phase(), Time: s.time(p.issued)}
 	for _, r := range s.rules {
 		copy := shown
 		if v := r.decide(&copy); v.kind != verdictPass {
@@ -227,7 +227,7 @@ func (s *Simnet) corrupt(p *packet) string {
 		return CauseCorrupt
 	}
 	if len(p.payload) > 0 {
-		bit := draw(s.seed, p.flow.key, drawBit, p.event.n) % uint64(8*len(p.payload))
+		bit := draw(s.seed, p.flow.key, drawBit, p.number) % uint64(8*len(p.payload))
 		p.payload[bit/8] ^= 1 << (bit % 8)
 	}
 	return ""

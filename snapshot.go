@@ -218,7 +218,7 @@ func (p *packet) receiver() *Conn {
 func mopOf(p *packet, due int64) Mop {
 	f := p.flow
 	return Mop{
-		Kind: MopSend, Origin: end(f.from.name, f.src), Target: end(f.to.name, f.dst), N: p.event.n, Size: p.size, What: p.kind.String(),
+		Kind: MopSend, Origin: end(f.from.name, f.src), Target: end(f.to.name, f.dst), N: p.number, Size: p.size, What: p.kind.String(),
 		Issued: time.Duration(p.issued), Due: time.Duration(due), packet: p, key: f.key,
 	}
 }
