@@ -68,12 +68,12 @@ func Drop() Verdict { return Verdict{kind: verdictDrop} }
 // Hold keeps the packet until the rule is removed, or Heal is called.
 func Hold() Verdict { return Verdict{kind: verdictHold} }
 
-// Delay lets the packet travel for so much longer, overtaken by others unless the link is ordered. Zero and less is Pass.
+// Delay lets the packet travel for so much longer, a year at most, overtaken by others unless the link is ordered. Zero and less is Pass.
 func Delay(d time.Duration) Verdict {
 	if d <= 0 {
 		return Verdict{}
 	}
-	return Verdict{kind: verdictDelay, delay: d}
+	return Verdict{kind: verdictDelay, delay: min(d, longest)}
 }
 
 // Duplicate delivers a datagram or message twice. A stream's packets are not harmed by it.
