@@ -47,14 +47,14 @@ func laws() []law {
 	}
 }
 
-// overLink is a flood from a to b over a link, in a network of its own.
+// overLink is a volley from a to b over a link, in a network of its own.
 func overLink(t *testing.T, seed uint64, cfg gosimnet.LinkConfig, n, size int, gap, while time.Duration) (as []arrival, stats gosimnet.LinkStats) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := newNet(t, &gosimnet.SimNetConfig{Seed: seed, Link: cfg, TraceLimit: -1})
 		s.Host("a")
 		s.Host("b")
-		as = flood(t, s, "a", "b", n, size, gap, while)
+		as = volley(t, s, "a", "b", n, size, gap, while)
 		stats = statsOf(t, s, "a", "b")
 	})
 	return as, stats
@@ -147,7 +147,7 @@ func TestDefaultLatencyIsUniformBetweenTheHops(t *testing.T) {
 		s := newNet(t, &gosimnet.SimNetConfig{MinHop: 2 * ms, MaxHop: 6 * ms, Link: gosimnet.LinkConfig{Ordering: gosimnet.Unordered}})
 		s.Host("a")
 		s.Host("b")
-		ds := delays(flood(t, s, "a", "b", many, 4, 10*us, time.Second))
+		ds := delays(volley(t, s, "a", "b", many, 4, 10*us, time.Second))
 		if d := distance(ds, func(x float64) float64 { return min(1, max(0, (x-0.002)/0.004)) }); d > 0.0062 {
 			t.Errorf("distance from the law: %.4f", d)
 		}
@@ -231,8 +231,8 @@ func TestLatencyIsDrawnAnewForEachFlow(t *testing.T) {
 		s := newNet(t, &gosimnet.SimNetConfig{Link: gosimnet.LinkConfig{Latency: gosimnet.Uniform(ms, 9*ms), Ordering: gosimnet.Unordered}})
 		s.Host("a")
 		s.Host("b")
-		first := flood(t, s, "a", "b", 100, 4, 10*ms, time.Second)
-		second := flood(t, s, "a", "b", 100, 4, 10*ms, time.Second)
+		first := volley(t, s, "a", "b", 100, 4, 10*ms, time.Second)
+		second := volley(t, s, "a", "b", 100, 4, 10*ms, time.Second)
 		same := 0
 		for i := range first {
 			if first[i].took() == second[i].took() {

@@ -70,8 +70,10 @@ type packet struct {
 	twice   bool   // a second one is to be made
 	doubled bool   // it has been made
 	jumps   bool   // it jumps the queue
-	class   string
-	extra   int64 // nanoseconds that it travels longer, by a rule
+
+	corrupted bool // a bit of it has been flipped
+	class     string
+	extra     int64 // nanoseconds that it travels longer, by a rule
 
 	stage stage
 	wire  *wire // that it waits for, or is on
@@ -171,8 +173,11 @@ func (p *packet) admit(int64) {
 	f := p.flow
 	s := f.net
 	l := f.way()
-	if p.kind == kindData || p.kind == kindDatagram {
-		p.count = l.wirePackets(p.size)
+	switch p.kind {
+	case kindData:
+		p.count = l.segments(p.size)
+	case kindDatagram:
+		p.count = l.fragments(p.size, f.dst.Addr())
 	}
 	l.stats.Sent.add(p)
 	s.tracePacket(EventSend, p, p.issued, "")

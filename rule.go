@@ -226,7 +226,9 @@ func (s *Simnet) corrupt(p *packet) string {
 	if p.kind != kindMessage && p.kind != kindDatagram {
 		return CauseCorrupt
 	}
-	if len(p.payload) > 0 {
+	if len(p.payload) > 0 && !p.corrupted {
+		p.corrupted = true // once: a second flip would mend it
+		p.flow.way().stats.Corrupted.add(p)
 		bit := draw(s.seed, p.flow.key, drawBit, p.number) % uint64(8*len(p.payload))
 		p.payload[bit/8] ^= 1 << (bit % 8)
 	}

@@ -243,7 +243,7 @@ func (s *Simnet) SetScenario(sc Scenario) error {
 		s.scenario = sc
 		s.seed = foldSeed(sc.Seed)
 		s.hops = Uniform(sc.MinHop, sc.MaxHop)
-		s.reconfigure()
+		s.reconfigure(nil, nil)
 		s.traceFault(EventFault, "", "", "scenario")
 		return nil
 	})

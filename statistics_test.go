@@ -15,14 +15,14 @@ import (
 // arrival is a numbered datagram that has come.
 type arrival struct {
 	n        int
-	sent, at time.Duration // since the flood began
+	sent, at time.Duration // since the volley began
 }
 
 func (a arrival) took() time.Duration { return a.at - a.sent }
 
-// flood sends n numbered datagrams of a size from one host to another, gap apart, and lists those that arrive within a while after the last,
+// volley sends n numbered datagrams of a size from one host to another, gap apart, and lists those that arrive within a while after the last,
 // in the order of arrival.
-func flood(t *testing.T, s *gosimnet.Simnet, from, to string, n, size int, gap, while time.Duration) []arrival {
+func volley(t *testing.T, s *gosimnet.Simnet, from, to string, n, size int, gap, while time.Duration) []arrival {
 	t.Helper()
 	sink := listenUDP(t, s, to, ":7")
 	defer sink.Close()

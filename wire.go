@@ -2,6 +2,7 @@ package gosimnet
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -72,6 +73,14 @@ type waiting struct {
 
 // limited reports whether there is a wire, and it has a rate.
 func (w *wire) limited() bool { return w != nil && (w.rate > 0 || w.trace != nil) }
+
+// most is the most bytes that have waited for the wire, if there is one.
+func (w *wire) most() int {
+	if w == nil {
+		return 0
+	}
+	return w.peak
+}
 
 // wireFor makes the wire that a config asks for, nil for none, or changes what is there. What is being sent then goes on,
 // and what waits goes at the new rate.
@@ -220,8 +229,12 @@ type DeliveryTrace struct {
 const opportunity = 1500 // bytes
 
 // ParseTrace reads a trace in Mahimahi's format: one line for each opportunity, with its time in whole milliseconds from the beginning. Times may
-// repeat, and must not fall; the last is the length of the trace, and must not be 0. Empty lines are skipped.
+// repeat, and must not fall; the last is the length of the trace, and must not be 0. Empty lines are skipped. What is no such line is an
+// error that tells its number and text.
 func ParseTrace(r io.Reader) (*DeliveryTrace, error) {
+	if r == nil {
+		return nil, errors.New("gosimnet: trace: nothing to read it from")
+	}
 	t := &DeliveryTrace{}
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
