@@ -24,6 +24,12 @@ func (a arrival) took() time.Duration { return a.at - a.sent }
 // in the order of arrival.
 func volley(t *testing.T, s *gosimnet.Simnet, from, to string, n, size int, gap, while time.Duration) []arrival {
 	t.Helper()
+	return volleyAt(t, s, from, to, n, size, func() time.Duration { return gap }, while)
+}
+
+// volleyAt is volley with gaps that differ.
+func volleyAt(t *testing.T, s *gosimnet.Simnet, from, to string, n, size int, gap func() time.Duration, while time.Duration) []arrival {
+	t.Helper()
 	sink := listenUDP(t, s, to, ":7")
 	defer sink.Close()
 	socket := listenUDP(t, s, from, ":0")
@@ -55,8 +61,8 @@ func volley(t *testing.T, s *gosimnet.Simnet, from, to string, n, size int, gap,
 		if _, err := socket.WriteTo(b, dst); err != nil {
 			t.Fatal(err)
 		}
-		if gap > 0 {
-			time.Sleep(gap)
+		if d := gap(); d > 0 {
+			time.Sleep(d)
 		}
 	}
 	time.Sleep(while)
