@@ -449,7 +449,7 @@ func (c *Conn) probed(p *packet, now int64) {
 		c.net.sendReset(&c.out.flow, c.peer)
 		return
 	}
-	c.in.acknowledge(p.event.n, p.issued, now)
+	c.in.acknowledge(p.number, p.issued, now)
 }
 
 // pathChanged looks at the connection after a fault on its way, or after its peer's end.

@@ -1,6 +1,7 @@
 package gosimnet
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -8,12 +9,25 @@ import (
 )
 
 // Latency is a distribution of one-way delays. Each draw is a pure function of the seed, the flow and the packet's
-// number in it. No delay is below 1 ns.
+// number in it. No delay is below 1 ns or above a year, and settings that are so are impossible.
 type Latency interface {
 	fmt.Stringer
 	validate() error
 	delay(d sample) time.Duration
 	least() time.Duration // no delay is less
+}
+
+const longest = 365 * 24 * time.Hour
+
+// possible is why a delay is impossible, or nil.
+func possible(d time.Duration) error {
+	switch {
+	case d < minLatency:
+		return fmt.Errorf("%v is below 1ns", d)
+	case d > longest:
+		return fmt.Errorf("%v is above a year", d)
+	}
+	return nil
 }
 
 // sample is what a delay is drawn for.
@@ -39,13 +53,10 @@ func (u uniform) String() string {
 }
 
 func (u uniform) validate() error {
-	if u.min < minLatency {
-		return fmt.Errorf("%v is below 1ns", u.min)
-	}
 	if u.max < u.min {
 		return fmt.Errorf("the greatest, %v, is below the least, %v", u.max, u.min)
 	}
-	return nil
+	return cmp.Or(possible(u.min), possible(u.max))
 }
 
 func (u uniform) least() time.Duration { return u.min }
@@ -66,13 +77,10 @@ type exponential struct{ min, mean time.Duration }
 func (e exponential) String() string { return fmt.Sprintf("exponential(%v, mean %v)", e.min, e.mean) }
 
 func (e exponential) validate() error {
-	if e.min < minLatency {
-		return fmt.Errorf("%v is below 1ns", e.min)
-	}
 	if e.mean <= e.min {
 		return fmt.Errorf("the mean, %v, is not above the least, %v", e.mean, e.min)
 	}
-	return nil
+	return cmp.Or(possible(e.min), possible(e.mean))
 }
 
 func (e exponential) least() time.Duration { return e.min }
@@ -81,13 +89,15 @@ func (e exponential) delay(d sample) time.Duration {
 	return saturate(float64(e.min) - math.Log1p(-unit(d.word))*float64(e.mean-e.min))
 }
 
-// saturate makes a delay of a number of nanoseconds, at most a year.
+// saturate makes a delay of a number of nanoseconds, from one to a year.
 func saturate(ns float64) time.Duration {
-	const year = float64(365 * 24 * time.Hour)
-	if !(ns < year) {
-		ns = year
+	switch {
+	case ns < minLatency:
+		return minLatency
+	case ns < float64(longest):
+		return time.Duration(ns)
 	}
-	return time.Duration(ns)
+	return longest
 }
 
 // Normal is normally distributed; what would be below 1 ns is 1 ns. The mean must be at least 1 ns, the deviation not negative.
@@ -98,20 +108,17 @@ type normal struct{ mean, stddev time.Duration }
 func (n normal) String() string { return fmt.Sprintf("normal(%v ± %v)", n.mean, n.stddev) }
 
 func (n normal) validate() error {
-	if n.mean < minLatency {
-		return fmt.Errorf("the mean, %v, is below 1ns", n.mean)
+	if n.stddev < 0 || n.stddev > longest {
+		return fmt.Errorf("the deviation is %v, want 0 to a year", n.stddev)
 	}
-	if n.stddev < 0 {
-		return fmt.Errorf("the deviation, %v, is negative", n.stddev)
-	}
-	return nil
+	return possible(n.mean)
 }
 
 func (n normal) least() time.Duration { return minLatency }
 
 func (n normal) delay(d sample) time.Duration {
 	u := (float64(d.word>>11) + 0.5) / (1 << 53)
-	return max(minLatency, saturate(float64(n.mean)+math.Sqrt2*math.Erfinv(2*u-1)*float64(n.stddev)))
+	return saturate(float64(n.mean) + math.Sqrt2*math.Erfinv(2*u-1)*float64(n.stddev))
 }
 
 // Pareto has a long tail: it exceeds x with the probability (min/x)^shape. Min must be at least 1 ns and shape positive; a mean
@@ -126,13 +133,10 @@ type pareto struct {
 func (p pareto) String() string { return fmt.Sprintf("pareto(%v, shape %v)", p.min, p.shape) }
 
 func (p pareto) validate() error {
-	if p.min < minLatency {
-		return fmt.Errorf("%v is below 1ns", p.min)
-	}
 	if !(p.shape > 0) || math.IsInf(p.shape, 1) {
 		return fmt.Errorf("the shape is %v, want a positive number", p.shape)
 	}
-	return nil
+	return possible(p.min)
 }
 
 func (p pareto) least() time.Duration { return p.min }
@@ -239,8 +243,8 @@ func (r replay) validate() error {
 		return fmt.Errorf("a replay of no delays")
 	}
 	for i, d := range r {
-		if d < minLatency {
-			return fmt.Errorf("delay %d of the replay, %v, is below 1ns", i, d)
+		if err := possible(d); err != nil {
+			return fmt.Errorf("delay %d of the replay: %w", i, err)
 		}
 	}
 	return nil

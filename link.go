@@ -2,8 +2,8 @@ package gosimnet
 
 import (
 	"fmt"
-	"maps"
 	"math"
+	"net/netip"
 	"slices"
 )
 
@@ -32,15 +32,15 @@ type LinkConfig struct {
 	// BitsPerSecond is the rate of the wire; 0 is no limit. A packet leaves when those before it have left, and takes its payload's
 	// bits, headers not counted, divided by the rate.
 	BitsPerSecond int64
-	// Trace replaces BitsPerSecond by recorded opportunities to send.
+	// Trace replaces BitsPerSecond by recorded opportunities to send, counted from the beginning of the network.
 	Trace *DeliveryTrace
 	// QueueBytes is how much may wait for the wire; 0 is 256 KiB. What is being sent does not wait any more.
 	QueueBytes int
 	// Overflow says who is lost when that is full.
 	Overflow Overflow
 	// MTU is the largest packet in bytes, headers included; 0 is 1500. A link that loses packets or limits their rate carries streams in segments of 40
-	// bytes less; others carry up to 64 KiB as one, as segmentation offload does. Datagrams above it travel
-	// in fragments, and are lost if any of those is.
+	// bytes less; others carry up to 64 KiB as one, as segmentation offload does. Datagrams above it, with the 28 bytes of their
+	// headers over IPv4 and 48 over IPv6, travel in fragments, and are lost if any of those is.
 	MTU int
 }
 
@@ -103,6 +103,9 @@ func (c LinkConfig) validate(where string) error {
 	if c.Overflow < DropNewest || c.Overflow > DropRandom {
 		return fmt.Errorf("gosimnet: %sOverflow is %v, want DropNewest, DropOldest or DropRandom", where, c.Overflow)
 	}
+	if c.Trace != nil && c.Trace.cycle == 0 {
+		return fmt.Errorf("gosimnet: %sTrace has no opportunity; make one with ParseTrace", where)
+	}
 	if c.MTU != 0 && (c.MTU < minMTU || c.MTU > maxMTU) {
 		return fmt.Errorf("gosimnet: %sMTU is %d, want %d to %d, or 0 for %d", where, c.MTU, minMTU, maxMTU, defaultMTU)
 	}
@@ -116,45 +119,6 @@ type namedProbability struct {
 
 func probability(p float64) bool { return p >= 0 && p <= 1 }
 
-// LinkCount counts packets and their payload bytes.
-type LinkCount struct{ Packets, Bytes uint64 }
-
-func (c *LinkCount) add(p *packet) {
-	c.Packets += uint64(p.count)
-	c.Bytes += uint64(p.size)
-}
-
-func (c *LinkCount) sub(p *packet) {
-	c.Packets -= uint64(p.count)
-	c.Bytes -= uint64(p.size)
-}
-
-// LinkStats counts what became of the packets of one link since the network began. At every instant
-// Sent + Duplicated = Delivered + Lost + Held + InFlight, in packets and in bytes. A retransmission is a packet of its own, a segment above the MTU
-// is as many packets as it would take, and the bare acknowledgements of a stream are not packets here. Packets that their sender issued at this very
-// instant are not yet counted.
-type LinkStats struct {
-	Sent, Delivered, InFlight, Lost, Duplicated, Held LinkCount
-
-	Rejected  LinkCount            // of Lost, those that were answered
-	LostTo    map[string]LinkCount // by cause
-	QueuePeak int                  // the most bytes that have waited for the link's wire
-}
-
-// lose counts a lost packet.
-func (c *LinkStats) lose(p *packet, cause string) {
-	c.Lost.add(p)
-	if c.LostTo == nil {
-		c.LostTo = make(map[string]LinkCount)
-	}
-	n := c.LostTo[cause]
-	n.add(p)
-	c.LostTo[cause] = n
-	if cause == CauseRejected {
-		c.Rejected.add(p)
-	}
-}
-
 // link is one direction between two hosts.
 type link struct {
 	// What every packet needs comes first, so that it takes few cache lines.
@@ -162,6 +126,8 @@ type link struct {
 	constant   int64  // the latency, if it is always the same
 	lastDue    int64  // no packet arrives before the one before it
 	tick       int64  // arrivals are rounded up to it; 0: not at all
+	numbered   uint64 // packets so far
+	key        uint64 // of its own random draws, and of its packets' order
 	cut        *cut   // the partition that stops it, or nil
 	clog       *cut   // what keeps packets at its end, or nil
 	wire       *wire  // nil: no limit
@@ -171,7 +137,6 @@ type link struct {
 
 	from, to *Host
 	cfg      LinkConfig  // with its defaults filled in
-	key      uint64      // of its own random draws
 	passed   uint64      // packets that Burst has seen
 	spoilt   *LinkConfig // what it is for a while, by the weather; nil: what it was set to
 	dials    []dialCount
@@ -235,7 +200,7 @@ func (c setting) matches(from, to *Host) bool {
 func (s *Simnet) configure(l *link) {
 	l.cfg = s.cfg.Link
 	if l.from == l.to {
-		l.cfg = LinkConfig{Latency: Constant(loopbackLat)}
+		l.cfg = LinkConfig{Latency: Constant(loopbackLat), MTU: maxMTU}
 	}
 	for _, c := range s.settings {
 		if c.matches(l.from, l.to) && (l.from != l.to || c.origin != nil && c.target != nil) {
@@ -257,9 +222,7 @@ func (s *Simnet) configure(l *link) {
 	if u, ok := l.cfg.Latency.(uniform); ok && u.min == u.max {
 		l.constant = l.least()
 	}
-	if l.wire = s.newWire(l.wire, l.cfg, l.key); l.wire != nil {
-		l.wire.link = l
-	}
+	l.wire = s.wireFor(l.wire, l.cfg, l.key, l)
 	l.generation++
 }
 
@@ -271,6 +234,12 @@ func (l *link) latency(d sample) int64 {
 // least is the least delay of any packet.
 func (l *link) least() int64 { return max(minLatency, int64(l.cfg.Latency.least())) }
 
+// number gives p its place in the order of those that come to the link, which settles who arrives first at one instant.
+func (l *link) number(p *packet) {
+	l.numbered++
+	p.event.key, p.event.n = l.key, l.numbered
+}
+
 // arrival is when p arrives that leaves the wire at an instant: on an ordered link never before the one before it.
 func (l *link) arrival(p *packet, at int64) int64 {
 	due := at + p.lat + p.extra
@@ -280,7 +249,6 @@ func (l *link) arrival(p *packet, at int64) int64 {
 	if p.jumps || l.cfg.Ordering == Unordered && p.loose() {
 		return due
 	}
-	p.floor = l.lastDue
 	l.lastDue = max(l.lastDue, due)
 	return l.lastDue
 }
@@ -294,7 +262,7 @@ func (l *link) loses(p *packet) bool {
 	if loss > 0 && p.count > 1 { // fragments, each of which may be the one that is missing
 		loss = 1 - math.Pow(1-loss, float64(p.count))
 	}
-	return p.flow.happens(loss, drawLoss, p.event.n)
+	return p.flow.happens(loss, drawLoss, p.number)
 }
 
 // bursts steps the link's two-state loss, once for each packet on the wire.
@@ -319,19 +287,31 @@ func (l *link) bursts(p *packet) (lost bool) {
 
 // segment is the largest piece of a stream that crosses the link as one packet.
 func (l *link) segment(inspected bool) int {
-	if l.plain && l.wire == nil && !inspected && l.from.uplink == nil && l.to.downlink == nil {
-		return offload
-	}
-	if l.cfg.Loss > 0 || l.cfg.Burst != nil || l.cfg.Corrupt > 0 || l.wire != nil || l.from.uplink != nil || l.to.downlink != nil || inspected {
+	limited := l.wire.limited() || l.from.uplink.limited() || l.to.downlink.limited()
+	if limited || inspected || !l.plain && (l.cfg.Loss > 0 || l.cfg.Burst != nil || l.cfg.Corrupt > 0) {
 		return l.cfg.MTU - headerBytes
 	}
 	return offload
 }
 
-// wirePackets is how many packets of the MTU a segment stands for.
-func (l *link) wirePackets(size int) int {
+// segments is how many packets of the MTU a segment stands for.
+func (l *link) segments(size int) int {
 	per := l.cfg.MTU - headerBytes
 	return max(1, (size+per-1)/per)
+}
+
+// fragments is how many packets a datagram takes. All but the last carry a multiple of eight bytes (RFC 791, RFC 8200).
+func (l *link) fragments(size int, to netip.Addr) int {
+	size += 8 // the header of UDP
+	ip, more := 20, 0
+	if to.Is6() {
+		ip, more = 40, 8
+	}
+	if size <= l.cfg.MTU-ip {
+		return 1
+	}
+	per := (l.cfg.MTU - ip - more) &^ 7
+	return (size + per - 1) / per
 }
 
 // drops is the probability that the link loses a packet, in the long run.
@@ -352,8 +332,8 @@ func (l *link) drops() float64 {
 	return 1 - (1-loss)*(1-l.cfg.Corrupt)
 }
 
-// SetLink sets what the link from origin to target does, one direction only, from this instant on; packets under way keep
-// the delay they have. "" means any host, present or future; loopback changes only where it is named on both sides.
+// SetLink sets what the link from origin to target does, one direction only, from this instant on. Packets under way keep
+// the delay they have, but those that wait for the wire go at its new rate. "" means any host, present or future; loopback changes only where it is named on both sides.
 // The last call that matches a link counts. An unknown host or an impossible value is an error that names it.
 func (s *Simnet) SetLink(origin, target string, cfg LinkConfig) error {
 	if err := cfg.validate("LinkConfig."); err != nil {
@@ -365,7 +345,7 @@ func (s *Simnet) SetLink(origin, target string, cfg LinkConfig) error {
 			return err
 		}
 		s.settings = append(slices.DeleteFunc(s.settings, func(c setting) bool { return c.coveredBy(from, to) }), setting{from, to, cfg})
-		s.reconfigure()
+		s.reconfigure(from, to)
 		s.traceFault(EventFault, origin, target, "link")
 		return nil
 	})
@@ -378,13 +358,24 @@ func (c setting) coveredBy(from, to *Host) bool {
 	return (from == nil || from == c.origin) && (to == nil || to == c.target) && !(loopback && any)
 }
 
-// reconfigure applies changed settings to every link, and what they mean to what is pending.
-func (s *Simnet) reconfigure() {
-	for l := range s.links() {
-		s.configure(l)
+// reconfigure applies changed settings to the links between hosts, nil being any, and what they mean to what is pending.
+func (s *Simnet) reconfigure(from, to *Host) {
+	if from != nil && to != nil {
+		if l := from.links[to]; l != nil {
+			s.configure(l)
+		}
+	} else {
+		for l := range s.links() {
+			if (setting{origin: from, target: to}).matches(l.from, l.to) {
+				s.configure(l)
+			}
+		}
 	}
 	s.reestimate()
-	s.pathsChanged(nil, nil)
+	if from == nil {
+		from, to = to, nil
+	}
+	s.pathsChanged(from, to)
 }
 
 // SetUplink limits the rate of everything that a host sends, whoever it is for. Of cfg only BitsPerSecond, Trace, QueueBytes and
@@ -409,34 +400,10 @@ func (s *Simnet) setAccess(host string, cfg LinkConfig, what string, wireOf func
 			return err
 		}
 		w := wireOf(h)
-		*w = s.newWire(*w, cfg, hashString(hashString(drawKeyOfLinks, h.name), what))
+		*w = s.wireFor(*w, cfg, hashString(hashString(drawKeyOfLinks, h.name), what), nil)
 		s.traceFault(EventFault, host, "", what)
 		return nil
 	})
-}
-
-// LinkStats tells what became of the packets from origin to target, two hosts. The counters of hosts that never
-// met are zero. An unknown or empty name is an error.
-func (s *Simnet) LinkStats(origin, target string) (stats LinkStats, err error) {
-	err = s.control(func() error {
-		from, err := s.mustHost(origin)
-		if err != nil {
-			return err
-		}
-		to, err := s.mustHost(target)
-		if err != nil {
-			return err
-		}
-		if l := from.links[to]; l != nil {
-			stats = l.stats
-			stats.LostTo = maps.Clone(stats.LostTo)
-			if l.wire != nil {
-				stats.QueuePeak = l.wire.peak
-			}
-		}
-		return nil
-	})
-	return stats, err
 }
 
 // fails is the probability that a packet gets lost for any reason, as the path is now.

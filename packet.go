@@ -53,8 +53,9 @@ func (f *flow) unreachable() bool {
 
 // packet is one transmission, from the call that sends it to its arrival or loss.
 type packet struct {
-	event         // its arrival
-	flow    *flow //
+	event          // its arrival, or its leaving a wire
+	flow    *flow  //
+	number  uint64 // in the flow, from 0
 	kind    packetKind
 	issued  int64
 	size    int // payload bytes
@@ -67,16 +68,16 @@ type packet struct {
 	copied  bool   // the second of two
 	clogged bool   // it is held where it arrives
 	twice   bool   // a second one is to be made
+	doubled bool   // it has been made
 	jumps   bool   // it jumps the queue
-	class   string
-	extra   int64 // nanoseconds that it travels longer, by a rule
 
-	stage  stage
-	wire   *wire // that it waits for, or has left last
-	begins int64 // its transmission on the wire
-	ends   int64
-	floor  int64 // when the packet before it arrives
-	due    int64 // when it arrives itself
+	corrupted bool // a bit of it has been flipped
+	class     string
+	extra     int64 // nanoseconds that it travels longer, by a rule
+
+	stage stage
+	wire  *wire // that it waits for, or is on
+	due   int64 // when it leaves that, or arrives
 
 	conn       *Conn       // whom a handshake, reset or probe concerns: the receiving end
 	dial       *dial       // for SYN, SYN/ACK and the RST that refuses
@@ -117,9 +118,9 @@ func (s *Simnet) send(p *packet) {
 	if s.cfg.RecordCallers {
 		p.whence = caller()
 	}
-	p.event.host, p.event.key, p.event.n = f.to, f.key, f.n
+	p.event.host, p.number = f.to, f.n
 	f.n++
-	s.issue(issued{host: f.to, key: f.key, n: p.event.n, op: p})
+	s.issue(issued{host: f.to, key: f.key, n: p.number, op: p})
 }
 
 func (p *packet) needed(at int64) int64 {
@@ -132,7 +133,7 @@ func (p *packet) needed(at int64) int64 {
 func (s *Simnet) sendAt(p *packet, at int64) {
 	f := p.flow
 	p.issued = at
-	p.event.host, p.event.key, p.event.n = f.to, f.key, f.n
+	p.event.host, p.number = f.to, f.n
 	f.n++
 	s.estimate(p)
 	p.admit(at)
@@ -146,13 +147,13 @@ func (s *Simnet) estimate(p *packet) {
 	if p.copied {
 		why = drawDuplicateLatency
 	}
-	p.lat = p.flow.delay(l, why, p.event.n)
+	p.lat = p.flow.delay(l, why, p.number)
 	if l.plain {
 		p.jumps = false
 		return
 	}
-	if p.jumps = p.loose() && p.flow.happens(l.cfg.Reorder, drawReorder, p.event.n); p.jumps {
-		p.lat = max(minLatency, int64(float64(p.lat)*unit(draw(s.seed, p.flow.key, drawReorder, ^p.event.n))))
+	if p.jumps = p.loose() && p.flow.happens(l.cfg.Reorder, drawReorder, p.number); p.jumps {
+		p.lat = max(minLatency, int64(float64(p.lat)*unit(draw(s.seed, p.flow.key, drawReorder, ^p.number))))
 	}
 }
 
@@ -172,8 +173,11 @@ func (p *packet) admit(int64) {
 	f := p.flow
 	s := f.net
 	l := f.way()
-	if p.kind == kindData || p.kind == kindDatagram {
-		p.count = l.wirePackets(p.size)
+	switch p.kind {
+	case kindData:
+		p.count = l.segments(p.size)
+	case kindDatagram:
+		p.count = l.fragments(p.size, f.dst.Addr())
 	}
 	l.stats.Sent.add(p)
 	s.tracePacket(EventSend, p, p.issued, "")
@@ -199,105 +203,109 @@ func (s *Simnet) launch(p *packet, at int64) {
 	if p.latGen != l.generation {
 		s.estimate(p)
 	}
-	if (!l.plain || p.twice) && p.loose() && !p.copied && p.flow.from != p.flow.to && (p.twice || p.flow.happens(l.cfg.Duplicate, drawDuplicate, p.event.n)) {
-		defer s.double(p, at)
+	var double *packet
+	if (!l.plain || p.twice) && p.doubles(l) {
+		double = s.double(p)
 	}
 	l.stats.InFlight.add(p)
 	p.enter(stageUplink, at)
+	if double != nil {
+		l.stats.Duplicated.add(double)
+		s.tracePacket(EventDuplicate, double, at, "")
+		s.launch(double, at)
+	}
 }
 
-// double sends a copy of p on its way.
-func (s *Simnet) double(p *packet, at int64) {
+// doubles reports whether a second p is to be made. There is one at most, even if a partition holds p and it is launched again.
+func (p *packet) doubles(l *link) bool {
+	if p.doubled || !p.loose() || l.from == l.to {
+		return false
+	}
+	return p.twice || p.flow.happens(l.cfg.Duplicate, drawDuplicate, p.number)
+}
+
+// double makes a second p.
+func (s *Simnet) double(p *packet) *packet {
 	c := s.newPacket(p.flow, p.kind)
-	c.issued, c.size, c.count, c.class, c.circuit, c.socket = p.issued, p.size, p.count, p.class, p.circuit, p.socket
-	c.event.host, c.event.key, c.event.n = p.event.host, p.event.key, p.event.n
+	c.issued, c.number, c.size, c.count, c.class, c.extra = p.issued, p.number, p.size, p.count, p.class, p.extra
+	c.circuit, c.socket, c.event.host = p.circuit, p.socket, p.event.host
 	c.payload = slices.Clone(p.payload)
 	c.copied = true
+	p.doubled, c.doubled = true, true
 	if c.circuit != nil {
 		c.circuit.held += c.size
 	}
 	s.estimate(c)
-	p.flow.way().stats.Duplicated.add(c)
-	s.tracePacket(EventDuplicate, c, at, "")
-	s.launch(c, at)
+	return c
 }
+
+// waits reports whether p waits for its turn where the rate is limited.
+func (p *packet) waits() bool { return !p.jumps && p.flow.from != p.flow.to }
 
 // enter is p's coming to a stage at an instant.
 func (p *packet) enter(at stage, now int64) {
-	f := p.flow
-	s, l := f.net, f.way()
-	if at == stageUplink && f.from.uplink != nil && f.from != f.to && !p.jumps {
-		p.stage = stageUplink
-		p.queue(f.from.uplink, now)
-		return
+	f, l := p.flow, p.flow.way()
+	switch {
+	case at == stageUplink && f.from.uplink.limited() && p.waits():
+		p.queue(f.from.uplink, at, now)
+	case at == stageDownlink:
+		p.queue(f.to.downlink, at, now)
+	case l.wire.limited() && !p.jumps:
+		l.number(p)
+		p.queue(l.wire, stageLink, now)
+	default:
+		l.number(p)
+		p.stage = stageLink
+		p.due = l.arrival(p, now)
+		f.net.after(&p.event, p.due)
 	}
-	if at == stageDownlink {
-		p.stage = stageDownlink
-		p.queue(f.to.downlink, now)
-		return
-	}
-	p.stage = stageLink
-	if l.wire != nil && !p.jumps {
-		p.queue(l.wire, now)
-		return
-	}
-	p.due = max(now+1, l.arrival(p, now))
-	s.after(&p.event, p.due)
 }
 
 // queue lets p wait for a wire, or loses it there.
-func (p *packet) queue(w *wire, now int64) {
+func (p *packet) queue(w *wire, at stage, now int64) {
+	p.stage = at
 	if !w.enter(p, now) {
 		p.flow.way().stats.InFlight.sub(p)
 		p.flow.net.lose(p, CauseQueue, now)
-		return
 	}
-	p.retime()
 }
 
-// retime schedules what follows when p leaves its wire, and tells when it arrives.
-func (p *packet) retime() int64 {
-	p.due = p.ends
+// leaves schedules what follows when p leaves its wire.
+func (p *packet) leaves(at int64) {
+	p.due = at
 	if p.stage == stageLink {
-		l := p.flow.way()
-		if p.floor > 0 {
-			l.lastDue = p.floor
-		}
-		p.due = l.arrival(p, p.ends)
+		p.due = p.flow.way().arrival(p, at)
 	}
 	p.flow.net.after(&p.event, p.due)
-	return p.due
 }
 
 // fire is p's coming out of a stage, at last its arrival.
 func (p *packet) fire(now int64) {
 	f := p.flow
-	s := f.net
 	if p.late {
 		p.arriveLate(now)
 		return
 	}
 	if p.near {
 		if f.to.powerOff {
-			s.release(p)
+			f.net.release(p)
 		} else {
 			p.deliver(now)
 		}
 		return
 	}
 	if p.wire != nil {
-		p.wire.advance(p.ends)
+		p.wire.advance(p.due)
 		p.wire = nil
 	}
 	switch {
-	case p.stage == stageUplink && f.from.uplink != nil:
+	case p.stage == stageUplink:
 		p.enter(stageLink, p.due)
-		return
-	case p.stage == stageLink && f.to.downlink != nil && f.from != f.to:
+	case p.stage == stageLink && f.to.downlink.limited() && p.waits():
 		p.enter(stageDownlink, p.due)
-		return
+	default:
+		p.arrive(now)
 	}
-	p.arrive(now)
 }
 
 // arrive is the end of p's way.
@@ -331,7 +339,7 @@ func (p *packet) leaving() string {
 	if f.isolated() {
 		return CauseIsolated
 	}
-	if f.happens(f.current().drop, drawDropSend, p.event.n) {
+	if f.happens(f.current().drop, drawDropSend, p.number) {
 		return CauseDropSend
 	}
 	if cut := f.way().cut; cut != nil {
@@ -349,7 +357,7 @@ func (p *packet) leaving() string {
 	if l.loses(p) {
 		return CauseLoss
 	}
-	if f.happens(l.cfg.Corrupt, drawCorrupt, p.event.n) {
+	if f.happens(l.cfg.Corrupt, drawCorrupt, p.number) {
 		return f.net.corrupt(p)
 	}
 	return ""
@@ -373,7 +381,7 @@ func (p *packet) arriving() string {
 	if clog := f.way().clog; clog != nil {
 		return clog.stop(p)
 	}
-	if f.happens(f.current().deaf, drawDeafRead, p.event.n) {
+	if f.happens(f.current().deaf, drawDeafRead, p.number) {
 		return CauseDeafRead
 	}
 	return ""

@@ -169,10 +169,12 @@ func (s *Simnet) releaseHeld(list *[]*packet) {
 	held := *list
 	*list = nil
 	slices.SortStableFunc(held, func(a, b *packet) int {
-		return issued{at: a.issued, host: a.flow.to, key: a.flow.key, n: a.event.n}.compare(
-			issued{at: b.issued, host: b.flow.to, key: b.flow.key, n: b.event.n})
+		return issued{at: a.issued, host: a.flow.to, key: a.flow.key, n: a.number}.compare(
+			issued{at: b.issued, host: b.flow.to, key: b.flow.key, n: b.number})
 	})
 	for _, p := range held {
+		s.released++
+		p.event.key, p.event.n = 0, s.released // their order also where they arrive at one instant
 		s.letGo(p)
 	}
 }
@@ -281,7 +283,7 @@ func (p *packet) reject(now int64) {
 		return
 	}
 	f := answer.flow
-	answer.event.host, answer.event.key, answer.event.n = f.to, f.key, afterPackets+5+p.event.n
+	answer.event.host, answer.event.key, answer.event.n = f.to, f.key, p.number
 	s.after(&answer.event, now+p.lat)
 }
 

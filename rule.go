@@ -68,12 +68,12 @@ func Drop() Verdict { return Verdict{kind: verdictDrop} }
 // Hold keeps the packet until the rule is removed, or Heal is called.
 func Hold() Verdict { return Verdict{kind: verdictHold} }
 
-// Delay lets the packet travel for so much longer, overtaken by others unless the link is ordered. Zero and less is Pass.
+// Delay lets the packet travel for so much longer, a year at most, overtaken by others unless the link is ordered. Zero and less is Pass.
 func Delay(d time.Duration) Verdict {
 	if d <= 0 {
 		return Verdict{}
 	}
-	return Verdict{kind: verdictDelay, delay: d}
+	return Verdict{kind: verdictDelay, delay: min(d, longest)}
 }
 
 // Duplicate delivers a datagram or message twice. A stream's packets are not harmed by it.
@@ -169,7 +169,7 @@ func (s *Simnet) inspect(p *packet) string {
 	}
 	f := p.flow
 	shown := Packet{From: f.from.name, To: f.to.name, Network: f.network, Src: f.src, Dst: f.dst, Kind: p.class, What: p.kind.String(),
-		N: p.event.n, Size: p.size, Payload: payload, Phase: p.phase(), Time: s.time(p.issued)}
+		N: p.number, Size: p.size, Payload: payload, Phase: p.phase(), Time: s.time(p.issued)}
 	for _, r := range s.rules {
 		copy := shown
 		if v := r.decide(&copy); v.kind != verdictPass {
@@ -226,8 +226,10 @@ func (s *Simnet) corrupt(p *packet) string {
 	if p.kind != kindMessage && p.kind != kindDatagram {
 		return CauseCorrupt
 	}
-	if len(p.payload) > 0 {
-		bit := draw(s.seed, p.flow.key, drawBit, p.event.n) % uint64(8*len(p.payload))
+	if len(p.payload) > 0 && !p.corrupted {
+		p.corrupted = true // once: a second flip would mend it
+		p.flow.way().stats.Corrupted.add(p)
+		bit := draw(s.seed, p.flow.key, drawBit, p.number) % uint64(8*len(p.payload))
 		p.payload[bit/8] ^= 1 << (bit % 8)
 	}
 	return ""

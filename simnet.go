@@ -145,6 +145,7 @@ type Simnet struct {
 	storms    []*storm
 	spells    []*spell
 	shaped    uint64         // random shapes so far
+	released  uint64         // packets that were held so far
 	faultGen  uint64         // of all circuits' probabilities
 	batches   []*SimnetBatch // whose time has not come
 	submitted uint64         // batches so far
@@ -242,7 +243,7 @@ func (s *Simnet) SetScenario(sc Scenario) error {
 		s.scenario = sc
 		s.seed = foldSeed(sc.Seed)
 		s.hops = Uniform(sc.MinHop, sc.MaxHop)
-		s.reconfigure()
+		s.reconfigure(nil, nil)
 		s.traceFault(EventFault, "", "", "scenario")
 		return nil
 	})

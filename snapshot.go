@@ -1,6 +1,7 @@
 package gosimnet
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"os"
@@ -30,6 +31,8 @@ type SimnetSnapshot struct {
 	Peermap map[string]*SimnetPeerStatus // the same, by name
 	LoneCli map[string]*SimnetPeerStatus // those that only dial
 
+	Links []SimnetLinkStatus // the links that have been used, by name of the sender and then of the receiver
+
 	Xcountsn int64 // operations issued so far
 
 	// The operations that have ended and are still retained, in the order in which they ended.
@@ -58,13 +61,16 @@ type SimnetPeerStatus struct {
 	ServerBaseID string // its name, which is what groups its endpoints
 	IsLoneCli    bool   // it only dials
 
-	Addrs     []string      // its IP addresses
-	Listening []string      // the addresses it listens on, with those who wait for a connection
-	Timers    []Mop         // its SimTimers
-	Dialing   []Mop         // its dials under way
-	ProgErrs  []error       // errors that its software returned
-	Forgotten uint64        // lost messages that were not retained
-	Up        time.Duration // since it was made
+	Addrs     []string // its IP addresses
+	Listening []string // the addresses it listens on, with those who wait for a connection
+	Timers    []Mop    // its SimTimers
+	Dialing   []Mop    // its dials under way
+	ProgErrs  []error  // errors that its software returned
+	Forgotten uint64   // lost messages that were not retained
+
+	UplinkPeak, DownlinkPeak int // the most bytes that have waited for its uplink and its downlink
+
+	Up time.Duration // since it was made
 }
 
 // SimnetConnSummary is one end of a connection in a snapshot, its origin.
@@ -140,6 +146,7 @@ func (s *Simnet) snapshot() *SimnetSnapshot {
 			z.PeerConnCount += len(p.Conn)
 		}
 	}
+	z.Links = s.linkStatus()
 	for _, c := range s.cuts {
 		name := c.name
 		if !c.clog {
@@ -218,7 +225,7 @@ func (p *packet) receiver() *Conn {
 func mopOf(p *packet, due int64) Mop {
 	f := p.flow
 	return Mop{
-		Kind: MopSend, Origin: end(f.from.name, f.src), Target: end(f.to.name, f.dst), N: p.event.n, Size: p.size, What: p.kind.String(),
+		Kind: MopSend, Origin: end(f.from.name, f.src), Target: end(f.to.name, f.dst), N: p.number, Size: p.size, What: p.kind.String(),
 		Issued: time.Duration(p.issued), Due: time.Duration(due), packet: p, key: f.key,
 	}
 }
@@ -228,6 +235,7 @@ func (h *Host) status(under map[*Conn][]Mop) *SimnetPeerStatus {
 	p := &SimnetPeerStatus{
 		Name: h.name, ServerBaseID: h.name, ServerState: h.state(), Poweroff: h.powerOff, LC: h.clock, IsLoneCli: !h.served,
 		Connmap: make(map[string]*SimnetConnSummary), Forgotten: h.forgotten, Up: time.Duration(h.net.t - h.created),
+		UplinkPeak: h.uplink.most(), DownlinkPeak: h.downlink.most(),
 	}
 	for _, a := range h.addrs {
 		p.Addrs = append(p.Addrs, a.String())
@@ -442,7 +450,24 @@ func (z *SimnetSnapshot) LongString() string {
 	for _, p := range z.Peer {
 		b.WriteString(indent(p.String()))
 	}
+	z.describeLinks(&b)
 	return b.String()
+}
+
+// describeLinks tells the links that have lost packets or hold some, those that stand out first.
+func (z *SimnetSnapshot) describeLinks(b *strings.Builder) {
+	const most = 32
+	bad := slices.DeleteFunc(slices.Clone(z.Links), func(l SimnetLinkStatus) bool { return l.Lost.Packets+l.Held.Packets == 0 })
+	slices.SortStableFunc(bad, func(x, y SimnetLinkStatus) int {
+		return cmp.Compare(y.Lost.Packets+y.Held.Packets, x.Lost.Packets+x.Held.Packets)
+	})
+	for i, l := range bad {
+		if i == most {
+			fmt.Fprintf(b, "  and %d more links that lost packets\n", len(bad)-most)
+			return
+		}
+		fmt.Fprintf(b, "  link %v\n", l)
+	}
 }
 
 func indent(s string) string {

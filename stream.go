@@ -157,7 +157,7 @@ func (h *half) arrive(p *packet, now int64) {
 		seg.state = segmentArrived
 		h.advance()
 	}
-	h.acknowledge(p.event.n, p.issued, now)
+	h.acknowledge(p.number, p.issued, now)
 }
 
 // rejected answers a segment that nobody is there for with RST.

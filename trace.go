@@ -204,9 +204,9 @@ func (t *tracer) flush() {
 // tracePacket logs what becomes of a packet.
 func (s *Simnet) tracePacket(kind string, p *packet, at int64, cause string) {
 	t := &s.trace
-	t.encode(kind, cause, p.kind, t.named(p.flow), at, p.event.n, p.size)
+	t.encode(kind, cause, p.kind, t.named(p.flow), at, p.number, p.size)
 	if r := t.next(s.cfg.TraceLimit); r != nil {
-		*r = record{at: at, issued: p.issued, kind: kind, cause: cause, what: p.kind, packet: true, flow: p.flow, n: p.event.n, size: p.size, whence: p.whence}
+		*r = record{at: at, issued: p.issued, kind: kind, cause: cause, what: p.kind, packet: true, flow: p.flow, n: p.number, size: p.size, whence: p.whence}
 	}
 	if s.cfg.TracePayload && kind == EventSend {
 		s.tracePayload(p)

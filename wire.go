@@ -2,6 +2,7 @@ package gosimnet
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -37,7 +38,7 @@ const (
 )
 
 // wire sends one packet after the other, at a rate or at the opportunities of a trace, and lets the others wait in a queue. A packet's
-// times are computed when it enters; they change only if one before it is evicted.
+// times are computed when it enters; they change only if one before it is evicted, or the rate changes.
 type wire struct {
 	net      *Simnet
 	link     *link // whose wire it is; nil: an uplink or downlink
@@ -46,114 +47,176 @@ type wire struct {
 	trace    *DeliveryTrace
 	limit    int // bytes that may wait
 	overflow Overflow
-	busy     int64     // until when
-	rest     int64     // of the division that gave busy, in 1/rate of a nanosecond
-	used     int       // bytes of the trace's present opportunity
-	queue    []*packet // that wait
-	waiting  int       // their bytes
-	peak     int       // the most there were
-	entered  uint64    // packets so far
+	progress
+	queue   []waiting // from first on; those before it have left
+	first   int
+	backlog int    // bytes in the queue
+	peak    int    // the most there were
+	entered uint64 // packets so far
 }
 
-// newWire makes the wire that a config asks for, or nil if it does not limit the rate. What an earlier wire
-// is busy with goes on.
-func (s *Simnet) newWire(old *wire, cfg LinkConfig, key uint64) *wire {
-	if cfg.BitsPerSecond == 0 && cfg.Trace == nil {
-		return nil
-	}
-	w := old
+// progress is how far a wire has come with what it has been given.
+type progress struct {
+	busy int64 // until when
+	rest int64 // of the division that gave busy, in 1/rate of a nanosecond
+	slot int64 // the opportunity of the trace that was used last, or will be first
+	used int   // bytes of it
+}
+
+// waiting is a packet in the queue for a wire.
+type waiting struct {
+	p      *packet
+	begins int64    // its transmission
+	before progress // of the wire, without it and those behind it
+	floor  int64    // when the packet before it on an ordered link arrives
+}
+
+// limited reports whether there is a wire, and it has a rate.
+func (w *wire) limited() bool { return w != nil && (w.rate > 0 || w.trace != nil) }
+
+// most is the most bytes that have waited for the wire, if there is one.
+func (w *wire) most() int {
 	if w == nil {
-		w = &wire{net: s, key: key}
+		return 0
 	}
-	w.rate, w.trace, w.limit, w.overflow = cfg.BitsPerSecond, cfg.Trace, cfg.QueueBytes, cfg.Overflow
+	return w.peak
+}
+
+// wireFor makes the wire that a config asks for, nil for none, or changes what is there. What is being sent then goes on,
+// and what waits goes at the new rate.
+func (s *Simnet) wireFor(w *wire, cfg LinkConfig, key uint64, l *link) *wire {
+	if w == nil {
+		if cfg.BitsPerSecond == 0 && cfg.Trace == nil {
+			return nil
+		}
+		w = &wire{net: s, link: l, key: key}
+	}
+	w.limit, w.overflow = cfg.QueueBytes, cfg.Overflow
 	if w.limit == 0 {
 		w.limit = defaultQueue
 	}
+	if w.rate != cfg.BitsPerSecond || w.trace != cfg.Trace {
+		w.rate, w.trace = cfg.BitsPerSecond, cfg.Trace
+		w.changed()
+	}
 	return w
+}
+
+// changed lets what waits go at a rate that is new.
+func (w *wire) changed() {
+	w.advance(w.net.t)
+	if w.first < len(w.queue) {
+		e := w.queue[w.first]
+		w.again(w.first, progress{busy: e.before.busy}, e.floor)
+		if !w.limited() { // nothing can change their times any more
+			w.queue, w.first, w.backlog = nil, 0, 0
+		}
+	} else {
+		w.progress = progress{busy: w.busy}
+	}
 }
 
 // enter puts p into the queue at an instant, or reports that it has no place there.
 func (w *wire) enter(p *packet, at int64) bool {
 	w.advance(at)
 	w.entered++
-	for w.busy > at && w.waiting+p.size > w.limit {
-		victim := w.victim(p)
-		if victim == p {
+	if p.stage != stageLink {
+		p.event.key, p.event.n = w.key, w.entered
+	}
+	for w.busy > at && w.backlog+p.size > w.limit {
+		i := w.victim(p.size)
+		if i == len(w.queue) {
 			return false
 		}
-		w.evict(victim, at)
+		w.evict(i, at)
 	}
 	p.wire = w
-	p.begins = max(at, w.busy)
-	p.ends = w.serve(p.begins, p.size)
-	if p.begins > at {
-		w.queue = append(w.queue, p)
-		w.waiting += p.size
-		w.peak = max(w.peak, w.waiting)
+	e := waiting{p, max(at, w.busy), w.progress, w.floor()}
+	p.leaves(w.serve(e.begins, p.size))
+	if e.begins > at {
+		w.queue = append(w.queue, e)
+		w.backlog += p.size
+		w.peak = max(w.peak, w.backlog)
 	}
 	return true
 }
 
+// floor is when the last packet of an ordered link arrives.
+func (w *wire) floor() int64 {
+	if w.link == nil {
+		return 0
+	}
+	return w.link.lastDue
+}
+
 // advance lets those leave the queue whose transmission has begun.
 func (w *wire) advance(at int64) {
-	n := 0
-	for n < len(w.queue) && w.queue[n].begins <= at {
-		w.waiting -= w.queue[n].size
-		n++
+	for w.first < len(w.queue) && w.queue[w.first].begins <= at {
+		w.backlog -= w.queue[w.first].p.size
+		w.queue[w.first] = waiting{}
+		w.first++
 	}
-	w.queue = slices.Delete(w.queue, 0, n)
+	switch {
+	case w.first == len(w.queue):
+		w.queue, w.first = w.queue[:0], 0
+	case w.first > len(w.queue)/2:
+		w.queue, w.first = slices.Delete(w.queue, 0, w.first), 0
+	}
 }
 
 // serve is when a transmission ends that begins at an instant; the wire is busy until then.
 func (w *wire) serve(begin int64, size int) int64 {
-	if begin > w.busy {
-		w.rest, w.used = 0, 0
+	switch {
+	case w.trace != nil:
+		w.slot, w.used = w.trace.serve(begin, w.slot, w.used, size)
+		w.busy = w.trace.time(w.slot)
+	case w.rate > 0:
+		if begin > w.busy {
+			w.rest = 0
+		}
+		total := int64(size)*8*int64(time.Second) + w.rest
+		w.busy, w.rest = begin+total/w.rate, total%w.rate
+	default:
+		w.busy = begin
 	}
-	if w.trace != nil {
-		w.busy, w.used = w.trace.serve(begin, w.used, size)
-		return w.busy
-	}
-	total := int64(size)*8*int64(time.Second) + w.rest
-	w.busy = begin + total/w.rate
-	w.rest = total % w.rate
 	return w.busy
 }
 
-// victim chooses who makes room.
-func (w *wire) victim(p *packet) *packet {
+// victim chooses who makes room for size bytes: a place in the queue, or its end for the new packet.
+func (w *wire) victim(size int) int {
+	n := len(w.queue) - w.first
 	switch {
-	case w.overflow == DropNewest || len(w.queue) == 0:
-		return p
+	case w.overflow == DropNewest || n == 0 || size > w.limit:
+		return len(w.queue)
 	case w.overflow == DropOldest:
-		return w.queue[0]
+		return w.first
 	}
-	i := draw(w.net.seed, w.key, drawVictim, w.entered<<16+uint64(len(w.queue))) % uint64(len(w.queue)+1)
-	if i == uint64(len(w.queue)) {
-		return p
-	}
-	return w.queue[i]
+	return w.first + int(draw(w.net.seed, w.key, drawVictim, w.entered<<16+uint64(n))%uint64(n+1))
 }
 
-// evict loses a packet that waits; those behind it move up.
-func (w *wire) evict(victim *packet, at int64) {
-	i := slices.Index(w.queue, victim)
-	behind := w.queue[i+1:]
-	w.busy, w.rest, w.used = victim.begins, 0, 0
-	floor := victim.floor
-	for _, p := range behind {
-		p.begins = w.busy
-		p.ends = w.serve(p.begins, p.size)
-		p.floor = floor
-		floor = p.retime()
-	}
-	if w.link != nil && floor > 0 {
+// evict loses a packet that waits.
+func (w *wire) evict(i int, at int64) {
+	e := w.queue[i]
+	w.queue = slices.Delete(w.queue, i, i+1)
+	w.backlog -= e.p.size
+	w.again(i, e.before, e.floor)
+	w.net.agenda.remove(&e.p.event)
+	e.p.wire = nil
+	e.p.flow.way().stats.InFlight.sub(e.p)
+	w.net.lose(e.p, CauseQueue, at)
+}
+
+// again lets those from a place of the queue on be sent anew, after what came before them.
+func (w *wire) again(i int, before progress, floor int64) {
+	w.progress = before
+	if w.link != nil {
 		w.link.lastDue = floor
 	}
-	w.queue = slices.Delete(w.queue, i, i+1)
-	w.waiting -= victim.size
-	w.net.agenda.remove(&victim.event)
-	victim.flow.way().stats.InFlight.sub(victim)
-	w.net.lose(victim, CauseQueue, at)
+	for ; i < len(w.queue); i++ {
+		e := &w.queue[i]
+		e.begins, e.before, e.floor = w.busy, w.progress, w.floor()
+		e.p.leaves(w.serve(e.begins, e.p.size))
+	}
 }
 
 // DeliveryTrace is a recorded radio link: the instants at which it could deliver a packet of up to 1500 bytes, as Mahimahi records
@@ -166,8 +229,12 @@ type DeliveryTrace struct {
 const opportunity = 1500 // bytes
 
 // ParseTrace reads a trace in Mahimahi's format: one line for each opportunity, with its time in whole milliseconds from the beginning. Times may
-// repeat, and must not fall; the last is the length of the trace, and must not be 0. Empty lines are skipped.
+// repeat, and must not fall; the last is the length of the trace, and must not be 0. Empty lines are skipped. What is no such line is an
+// error that tells its number and text.
 func ParseTrace(r io.Reader) (*DeliveryTrace, error) {
+	if r == nil {
+		return nil, errors.New("gosimnet: trace: nothing to read it from")
+	}
 	t := &DeliveryTrace{}
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
@@ -195,33 +262,31 @@ func ParseTrace(r io.Reader) (*DeliveryTrace, error) {
 	return t, nil
 }
 
-// opportunityAfter is the first opportunity at or after an instant.
-func (t *DeliveryTrace) opportunityAfter(at int64) (round int64, i int) {
-	round = at / t.cycle
-	i, _ = slices.BinarySearch(t.at, at-round*t.cycle)
-	if i == len(t.at) {
-		return round + 1, 0
-	}
-	return round, i
+// time is when opportunity n is, from the beginning of the network.
+func (t *DeliveryTrace) time(n int64) int64 {
+	per := int64(len(t.at))
+	return n/per*t.cycle + t.at[n%per]
 }
 
-// serve sends size bytes from an instant on, at which some of the present opportunity may be used already, and
-// tells when the last of them leaves, and how much of that opportunity is used then.
-func (t *DeliveryTrace) serve(begin int64, used, size int) (end int64, usedThen int) {
-	round, i := t.opportunityAfter(begin)
-	if used > 0 && used+size <= opportunity {
-		return begin, used + size
+// next is the number of the first opportunity at or after an instant.
+func (t *DeliveryTrace) next(at int64) int64 {
+	if at <= 0 {
+		return 0
 	}
-	if used > 0 { // the present opportunity is the last of those at this instant that have been used
+	round := (at - 1) / t.cycle // one ends where the next begins
+	i, _ := slices.BinarySearch(t.at, at-round*t.cycle)
+	return round*int64(len(t.at)) + int64(i)
+}
+
+// serve sends size bytes from an instant on, after some bytes of an opportunity have been used, and tells
+// the opportunity by which the last of them leave, and how much of that is used then.
+func (t *DeliveryTrace) serve(begin, slot int64, used, size int) (int64, int) {
+	if next := t.next(begin); next > slot {
+		slot, used = next, 0
+	}
+	for size > opportunity-used {
 		size -= opportunity - used
-		begin++
-		round, i = t.opportunityAfter(begin)
+		slot, used = slot+1, 0
 	}
-	for size > opportunity {
-		size -= opportunity
-		if i++; i == len(t.at) {
-			round, i = round+1, 0
-		}
-	}
-	return round*t.cycle + t.at[i], size
+	return slot, used + size
 }
