@@ -132,6 +132,8 @@ type Simnet struct {
 	byAddr    map[netip.Addr]*Host
 	v4, v6    uint32 // the last addresses given out
 	endpoints map[string]*endpoint
+	zone      map[string][]resource // added ones, by folded name
+	folded    map[string]*Host      // hosts whose name is not its own folded form, by that
 	settings  []setting
 	cuts      []*cut
 	rules     []*rule
