@@ -1,6 +1,7 @@
 package gosimnet
 
 import (
+	"context"
 	"net"
 	"net/netip"
 	"slices"
@@ -145,8 +146,9 @@ func (t *target) asked() netip.AddrPort {
 	return netip.AddrPortFrom(t.addrs[0], t.port)
 }
 
-// resolve finds the addresses of a "host:port" as h sees it. Errors are those that package net has.
-func (h *Host) resolve(network, address string, f family) (target, error) {
+// resolve finds the addresses of a "host:port" as h sees it. Errors are those that package net has. A name that the name server does
+// not answer for takes as long as a resolver would wait, until an instant at most.
+func (h *Host) resolve(ctx context.Context, until int64, network, address string, f family) (target, error) {
 	name, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return target{}, err
@@ -160,6 +162,9 @@ func (h *Host) resolve(network, address string, f family) (target, error) {
 		return t, nil
 	}
 	all, err := h.lookup(name)
+	if err == errSilent {
+		err = h.unanswered(ctx, until, name)
+	}
 	if err != nil {
 		return target{}, err
 	}
@@ -174,21 +179,22 @@ func (h *Host) resolve(network, address string, f family) (target, error) {
 	return t, nil
 }
 
-// lookup finds the addresses of a name or address.
+// lookup finds the addresses of a name or address, as the name server would tell them this host. The error is errSilent if it would not answer.
 func (h *Host) lookup(name string) ([]netip.Addr, error) {
-	if o := h.net.hosts[name]; o != nil {
+	o := h.net.hosts[name]
+	if o != nil && len(h.views) == 0 && len(h.net.zone) == 0 {
 		return o.addrs, nil
+	}
+	if o != nil {
+		return h.addresses(name)
 	}
 	if a, err := netip.ParseAddr(name); err == nil {
 		return []netip.Addr{a.Unmap().WithZone("")}, nil
 	}
-	if strings.EqualFold(name, "localhost") {
+	if strings.EqualFold(strings.TrimSuffix(name, "."), "localhost") {
 		return []netip.Addr{v4Loopback, netip.IPv6Loopback()}, nil
 	}
-	if o := h.net.hosts[strings.TrimSuffix(name, ".")]; o != nil {
-		return o.addrs, nil
-	}
-	return nil, &net.DNSError{Err: errNoAddress.Error(), Name: name, IsNotFound: true}
+	return h.addresses(name)
 }
 
 var v4Loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})

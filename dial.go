@@ -87,7 +87,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	if t == transportUDP {
 		return h.dialPacket(ctx, d, network, address, f)
 	}
-	dst, others, asked, err := h.destination(network, address, f)
+	dst, others, asked, err := h.destination(ctx, d.until(ctx, s), network, address, f)
 	if err != nil {
 		return fail(err)
 	}
@@ -123,8 +123,8 @@ func localAddr[A *net.TCPAddr | *net.UDPAddr](d *Dialer) (A, error) {
 
 // destination is the address that a dial goes to, the others that the name stands for, and what was asked for, which errors name: no
 // address, and an unspecified one, are the host itself.
-func (h *Host) destination(network, address string, f family) (dst netip.AddrPort, others []netip.Addr, asked netip.AddrPort, err error) {
-	t, err := h.resolve(network, address, f)
+func (h *Host) destination(ctx context.Context, until int64, network, address string, f family) (dst netip.AddrPort, others []netip.Addr, asked netip.AddrPort, err error) {
+	t, err := h.resolve(ctx, until, network, address, f)
 	if err != nil {
 		return dst, nil, asked, err
 	}
@@ -313,17 +313,7 @@ func (op *dial) await(ctx context.Context) {
 	s := op.net
 	for !op.done && !op.limit.expired() && ctx.Err() == nil && !s.closed {
 		op.limit.arm()
-		w := s.waiter(priority{op.host, op.order(), 0}, "dial")
-		op.waiting.add(w)
-		s.leave()
-		select {
-		case <-w.alarm:
-		case <-w.token:
-		case <-ctx.Done():
-		}
-		s.resume(w)
-		op.waiting.remove(w)
-		s.done(w)
+		s.awaitOr(ctx.Done(), &op.waiting, priority{op.host, op.order(), 0}, "dial")
 	}
 	s.agenda.remove(&op.limit.event)
 	if i := slices.Index(op.host.dials, op); i >= 0 {
@@ -475,6 +465,9 @@ func (op *dial) arrive(now int64) {
 	l := op.to.listenerAt(op.dst.Addr(), op.dst.Port())
 	if op.circuit {
 		l = op.to.circuitListener(op.dst.Port())
+	}
+	if l == nil && !op.circuit && op.to.servesNames(op.dst.Port()) {
+		l = op.to.openNames()
 	}
 	switch {
 	case l == nil:

@@ -433,6 +433,7 @@ func (h *Host) dropAll(closing bool) {
 	for _, c := range h.sortedSockets() {
 		c.forget(closing)
 	}
+	h.net.wakeAll(h.lookups, closing)
 	for _, d := range slices.Clone(h.dials) {
 		if closing {
 			h.net.wakeAll(d.waiting, true)

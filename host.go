@@ -38,6 +38,9 @@ type Host struct {
 	sockets      map[uint16][]*PacketConn
 	bound        map[uint16]uint64 // sockets so far, by port
 	socketCursor uint16
+	views        map[string]View   // by folded name
+	asked        map[uint64]uint64 // queries so far, by question
+	lookups      waitlist          // that get no answer
 	timers       []*SimTimer
 	dials        []*dial
 	programs     []*program
@@ -59,14 +62,28 @@ func checkName(name string) error {
 func (s *Simnet) newHost(name string, addrs []netip.Addr) *Host {
 	h := &Host{net: s, name: name, number: len(s.inOrder), created: s.t, addrs: addrs}
 	if len(addrs) == 0 {
-		h.addrs = []netip.Addr{s.freeV4(), s.freeV6()}
+		h.addrs = s.freeAddrs(name)
 	}
 	for _, a := range h.addrs {
 		s.byAddr[a] = h
 	}
 	s.hosts[name] = h
+	if k := foldName(name); k != name && s.folded[k] == nil {
+		if s.folded == nil {
+			s.folded = make(map[string]*Host)
+		}
+		s.folded[k] = h
+	}
 	s.inOrder = append(s.inOrder, h)
 	return h
+}
+
+// freeAddrs gives out an address of each family.
+func (s *Simnet) freeAddrs(name string) []netip.Addr {
+	if name == nameServer && s.byAddr[nameServerV4] == nil && s.byAddr[nameServerV6] == nil {
+		return []netip.Addr{nameServerV4, nameServerV6}
+	}
+	return []netip.Addr{s.freeV4(), s.freeV6()}
 }
 
 // freeV4 gives out 10.0.0.1, 10.0.0.2 and so on.

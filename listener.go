@@ -1,6 +1,7 @@
 package gosimnet
 
 import (
+	"context"
 	"net"
 	"net/netip"
 	"os"
@@ -26,6 +27,7 @@ type Listener struct {
 	by        deadline
 	closed    bool
 	forgotten bool
+	builtin   bool // the name server's own
 }
 
 // Listen announces a local address, as net.Listen does. Networks are "tcp", "tcp4", "tcp6", "simnet" and "gosimnet". No host, and an unspecified
@@ -79,7 +81,7 @@ func (h *Host) listen(network, address string) (*Listener, error) {
 // bindPort gives the listener its address.
 func (l *Listener) bindPort(address string, f family) error {
 	h := l.host
-	t, err := h.resolve(l.network, address, f)
+	t, err := h.resolve(context.Background(), never, l.network, address, f)
 	if err != nil {
 		return err
 	}
@@ -100,6 +102,7 @@ func (l *Listener) bindPort(address string, f family) error {
 	if t.port == 0 {
 		l.at = netip.AddrPortFrom(ip, h.ephemeral())
 	}
+	h.giveWay(l)
 	if l.at.Port() == 0 || slices.ContainsFunc(h.listeners, l.conflicts) || h.dialledFrom(l.at.Port(), l.hears) {
 		return sysErr("bind", syscall.EADDRINUSE)
 	}
@@ -108,6 +111,15 @@ func (l *Listener) bindPort(address string, f family) error {
 	}
 	l.addr = tcpAddr(l.at)
 	return nil
+}
+
+// giveWay ends what the host does by itself where software of its own listens.
+func (h *Host) giveWay(l *Listener) {
+	for _, o := range slices.Clone(h.listeners) {
+		if o.builtin && o.conflicts(l) {
+			o.shut()
+		}
+	}
 }
 
 // conflicts reports whether two listeners would get the same connections.
@@ -236,9 +248,16 @@ func (l *Listener) Close() error {
 	if l.closed {
 		return opError("close", l.network, nil, l.addr, net.ErrClosed)
 	}
+	l.shut()
+	return nil
+}
+
+// shut closes the listener.
+func (l *Listener) shut() {
+	s := l.net
 	l.closed = true
 	if l.forgotten {
-		return nil
+		return
 	}
 	l.unbind()
 	for _, c := range slices.Concat(l.queue, l.opening) {
@@ -251,7 +270,6 @@ func (l *Listener) Close() error {
 	}
 	l.queue, l.opening = nil, nil
 	s.wakeAll(l.acceptors, true)
-	return nil
 }
 
 // unbind takes the listener off its host's books.

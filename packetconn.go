@@ -31,6 +31,7 @@ type PacketConn struct {
 	remote  netip.AddrPort // of a connected socket
 	icmp    *flow          // of ICMP messages to it
 	id      uint64         // what its flows' keys are made of
+	asks    bool           // it is bound by its first datagram, a query
 	flows   map[netip.AddrPort]*flow
 	heard   map[netip.AddrPort]uint64 // the keys of the flows that came from there last
 
@@ -71,7 +72,7 @@ func (h *Host) listenPacket(network, address string) (*PacketConn, error) {
 		return fail(nil, err)
 	}
 	defer s.leave()
-	dst, err := h.resolve(network, address, f)
+	dst, err := h.resolve(context.Background(), never, network, address, f)
 	if err != nil {
 		return fail(nil, err)
 	}
@@ -91,7 +92,7 @@ func (h *Host) listenPacket(network, address string) (*PacketConn, error) {
 
 // dialPacket opens a connected socket. Nothing is sent.
 func (h *Host) dialPacket(ctx context.Context, d *Dialer, network, address string, f family) (net.Conn, error) {
-	dst, _, asked, err := h.destination(network, address, f)
+	dst, _, asked, err := h.destination(ctx, d.until(ctx, h.net), network, address, f)
 	if err != nil {
 		return nil, opError("dial", network, nil, nil, err)
 	}
@@ -134,31 +135,50 @@ func (h *Host) connectPacket(ctx context.Context, d *Dialer, network string, f f
 
 // openPacket binds a socket, and connects it if it has a remote address.
 func (h *Host) openPacket(network string, f family, at, remote netip.AddrPort) (*PacketConn, error) {
-	s := h.net
-	if h.owner(at.Addr()) != h || at.Addr().IsMulticast() {
-		return nil, sysErr("bind", syscall.EADDRNOTAVAIL)
-	}
-	if h.off(at.Port()) {
-		return nil, sysErr("bind", syscall.ENETDOWN)
-	}
-	c := &PacketConn{net: s, host: h, network: network, family: f, at: at, remote: remote, limit: datagramQueue}
+	c := h.newSocket(network, f, at, remote)
+	start := uint16(0)
 	if at.Port() == 0 {
-		c.at = netip.AddrPortFrom(at.Addr(), h.freeSocket(c.name()))
+		start = c.name()
 	}
-	if c.at.Port() == 0 || slices.ContainsFunc(h.sockets[c.at.Port()], c.conflicts) {
-		return nil, sysErr("bind", syscall.EADDRINUSE)
+	if err := c.bind(start); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (h *Host) newSocket(network string, f family, at, remote netip.AddrPort) *PacketConn {
+	c := &PacketConn{net: h.net, host: h, network: network, family: f, at: at, remote: remote, limit: datagramQueue}
+	c.readBy.init(h.net, h, &c.readers, 0, 6)
+	c.writeBy.init(h.net, h, new(waitlist), 0, 7)
+	return c
+}
+
+// bind gives the socket its address. A free port is looked for from a place on.
+func (c *PacketConn) bind(start uint16) error {
+	h := c.host
+	if h.owner(c.at.Addr()) != h || c.at.Addr().IsMulticast() {
+		return sysErr("bind", syscall.EADDRNOTAVAIL)
+	}
+	if h.off(c.at.Port()) {
+		return sysErr("bind", syscall.ENETDOWN)
+	}
+	if c.at.Port() == 0 {
+		c.at = netip.AddrPortFrom(c.at.Addr(), h.freeSocket(start))
+	}
+	port := c.at.Port()
+	if port == 0 || slices.ContainsFunc(h.sockets[port], c.conflicts) {
+		return sysErr("bind", syscall.EADDRINUSE)
 	}
 	if h.sockets == nil {
 		h.sockets, h.bound = make(map[uint16][]*PacketConn), make(map[uint16]uint64)
 	}
 	if c.id == 0 {
-		c.id = hashString(h.bound[c.at.Port()]<<16|uint64(c.at.Port()), h.name)
-		h.bound[c.at.Port()]++
+		c.id = hashString(h.bound[port]<<16|uint64(port), h.name)
+		h.bound[port]++
 	}
-	h.sockets[c.at.Port()] = append(h.sockets[c.at.Port()], c)
-	c.readBy.init(s, h, &c.readers, c.id, 6)
-	c.writeBy.init(s, h, new(waitlist), c.id, 7)
-	return c, nil
+	h.sockets[port] = append(h.sockets[port], c)
+	c.readBy.key, c.writeBy.key = c.id, c.id
+	return nil
 }
 
 // name gives a socket that was dialled an identity made of where to, since its port may depend on who dialled first at
@@ -440,6 +460,11 @@ func (c *PacketConn) transmit(b []byte, to netip.AddrPort, call string) (int, er
 	if err := c.sendable(b, to, call); err != nil {
 		return 0, c.opErr("write", udpAddr(to), err)
 	}
+	if c.asks {
+		if err := c.bindQuery(b); err != nil {
+			return 0, c.opErr("write", udpAddr(to), err)
+		}
+	}
 	f := c.flowTo(to)
 	if f == nil {
 		return len(b), nil
@@ -505,7 +530,11 @@ func (h *Host) arriveDatagram(p *packet, now int64) {
 	s := h.net
 	c := h.socketFor(p.flow.src, p.flow.dst)
 	if c == nil {
-		p.socket.unreachable(p)
+		if h.servesNames(p.flow.dst.Port()) {
+			h.answerQuery(p)
+		} else {
+			p.socket.unreachable(p)
+		}
 		s.release(p)
 		return
 	}
@@ -521,7 +550,7 @@ func (h *Host) arriveDatagram(p *packet, now int64) {
 
 // unreachable sends an ICMP message to a connected sender; others would not hear of it.
 func (c *PacketConn) unreachable(p *packet) {
-	if !c.remote.IsValid() || c.closed || c.forgotten {
+	if c == nil || !c.remote.IsValid() || c.closed || c.forgotten {
 		return
 	}
 	icmp := c.net.newPacket(c.back(p.flow), kindICMP)
@@ -556,7 +585,7 @@ func (c *PacketConn) Close() error {
 		return c.opErr("close", nil, net.ErrClosed)
 	}
 	c.closed = true
-	if !c.forgotten {
+	if !c.forgotten && !c.asks {
 		c.unbind()
 	}
 	c.net.wakeAll(c.readers, true)

@@ -132,6 +132,8 @@ type Simnet struct {
 	byAddr    map[netip.Addr]*Host
 	v4, v6    uint32 // the last addresses given out
 	endpoints map[string]*endpoint
+	zone      map[string][]resource // added ones, by folded name
+	folded    map[string]*Host      // hosts whose name is not its own folded form, by that
 	settings  []setting
 	cuts      []*cut
 	rules     []*rule
@@ -175,9 +177,12 @@ func New(cfg *SimNetConfig) (*Simnet, error) {
 }
 
 // Close ends everything: every blocked call returns net.ErrClosed, and so does every later one, the contexts of all
-// hosts' software are cancelled, and no timer is left armed. It returns when the blocked calls have been left. It is idempotent.
+// hosts' software are cancelled, and no timer is left armed. It returns when the blocked calls have been left. It is idempotent: a second call, too, returns only then.
 func (s *Simnet) Close() {
-	if s.enter() != nil {
+	if err := s.enter(); err != nil {
+		if err == net.ErrClosed {
+			<-s.ended
+		}
 		return
 	}
 	s.admitBefore(never)

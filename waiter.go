@@ -122,6 +122,21 @@ func (s *scheduler) await(l *waitlist, by priority, what string) {
 	s.done(w)
 }
 
+// awaitOr waits in a list until woken, for whatever reason, or done.
+func (s *scheduler) awaitOr(done <-chan struct{}, l *waitlist, by priority, what string) {
+	w := s.waiter(by, what)
+	l.add(w)
+	s.leave()
+	select {
+	case <-w.alarm:
+	case <-w.token:
+	case <-done:
+	}
+	s.resume(w)
+	l.remove(w)
+	s.done(w)
+}
+
 // resume locks the network again after a wait, and makes the step that was left to the waiter.
 func (s *scheduler) resume(w *waiter) {
 	s.reenter()
