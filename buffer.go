@@ -132,8 +132,9 @@ func (q *byteQueue) skip(s *buffers, n int) {
 	}
 }
 
-// window lists n bytes from offset on, without copying them.
-func (q *byteQueue) window(offset, n int) (parts [][]byte) {
+// window lists n bytes from offset on after parts, without copying them. What is appended to the queue afterwards
+// leaves them alone.
+func (q *byteQueue) window(parts [][]byte, offset, n int) [][]byte {
 	for c := q.head; c != nil && n > 0; c = c.next {
 		b := c.b[c.r:]
 		if offset >= len(b) {

@@ -175,9 +175,12 @@ func (h *half) read(b []byte) int {
 		h.data.peek(b[:n])
 	} else {
 		h.reading = true
-		from := h.data
+		var room [16][]byte // the writer may append to the queue meanwhile
+		parts := h.data.window(room[:0], 0, n)
 		s.leave()
-		from.peek(b[:n])
+		for rest := b; len(parts) > 0; parts = parts[1:] {
+			rest = rest[copy(rest, parts[0]):]
+		}
 		s.mu.Lock()
 		h.reading = false
 	}

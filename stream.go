@@ -139,7 +139,7 @@ func (h *half) payloadOf(p *packet) [][]byte {
 	if p.start < h.taken || h.discarded {
 		return nil
 	}
-	return h.data.window(int(p.start-h.taken), p.size)
+	return h.data.window(nil, int(p.start-h.taken), p.size)
 }
 
 // arrive is the arrival of a segment at the receiver.
