@@ -134,7 +134,8 @@ func (c *Conn) SetKeepAlivePeriod(d time.Duration) error {
 }
 
 // SetKeepAliveConfig sets all of it; fields that are zero or less are the defaults: 15 s, 15 s and 9 probes. An idle connection to a peer
-// that does not answer ends with ETIMEDOUT Count × Interval after the first probe, which is sent Idle after the last sign of life.
+// that does not answer ends with ETIMEDOUT Count × Interval after the first probe, which is sent Idle after the last sign of life. A peer that
+// hears nevertheless is reset then. Its own probes are no sign of life.
 func (c *Conn) SetKeepAliveConfig(cfg net.KeepAliveConfig) error {
 	return c.setOption(func() { c.keepAlive.configure(cfg); c.keepAlive.again() })
 }
