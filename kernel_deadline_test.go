@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/glycerine/gosimnet"
@@ -34,6 +35,8 @@ func limitRows() []row {
 	return []row{
 		{id: "T10", name: "default buffers hold 256 KiB each", run: func(e *env) { e.holds(512 << 10) }},
 		{id: "T10b", name: "buffers of 4 KiB hold 4 KiB each", run: func(e *env) { e.holds(8 << 10) }, cfg: small},
+		{id: "R", name: "a link's rate is shared by its flows", run: sharedLink},
+		{id: "R", name: "an uplink's rate is shared by all that the host sends", run: sharedUplink},
 	}
 }
 
@@ -43,6 +46,55 @@ func (e *env) holds(want int) {
 	e.must(c.SetWriteDeadline(time.Now().Add(time.Second)))
 	if n := e.cutShort(c, e.startWrite(c, make([]byte, flood)), os.ErrDeadlineExceeded); n != want {
 		e.Errorf("Write took %d B, want %d", n, want)
+	}
+}
+
+// megabyte is a rate at which 1000 B take a millisecond.
+var megabyte = gosimnet.LinkConfig{BitsPerSecond: 8e6}
+
+// sharedLink has a stream and a socket, of which the socket sends first.
+func sharedLink(e *env) {
+	e.must(e.sim.SetLink("client", "server", megabyte))
+	c, s := e.pair()
+	p := e.socket(e.server, e.serverIP)
+	q := e.connected(p.LocalAddr())
+	start := time.Now()
+	e.writes(q, strings.Repeat("x", 1000))
+	time.Sleep(time.Millisecond / 2)
+	e.writes(c, strings.Repeat("y", 1000))
+	time.Sleep(time.Millisecond / 4)
+	e.writes(q, strings.Repeat("z", 1000))
+	for _, arrival := range []struct {
+		read func()
+		at   time.Duration
+	}{
+		{func() { e.gets(p, strings.Repeat("x", 1000), q.LocalAddr()) }, 1 * time.Millisecond},
+		{func() { e.reads(s, strings.Repeat("y", 1000)) }, 2 * time.Millisecond},
+		{func() { e.gets(p, strings.Repeat("z", 1000), q.LocalAddr()) }, 3 * time.Millisecond},
+	} {
+		arrival.read()
+		e.took(start, arrival.at+hop)
+	}
+}
+
+// sharedUplink has one wire for what goes to two hosts, each of which has a link of its own.
+func sharedUplink(e *env) {
+	e.must(e.sim.SetUplink("client", megabyte))
+	third := e.socket(e.sim.Host("third"), e.sim.Host("third").Addrs()[0].String())
+	p := e.socket(e.server, e.serverIP)
+	c := e.socket(e.client, e.clientIP)
+	start := time.Now()
+	for range 10 {
+		e.sendsTo(c, make([]byte, 1000), p.LocalAddr())
+		e.sendsTo(c, make([]byte, 1000), third.LocalAddr())
+		time.Sleep(time.Nanosecond)
+	}
+	for i := range 10 {
+		e.gets(p, string(make([]byte, 1000)), c.LocalAddr())
+		e.gets(third, string(make([]byte, 1000)), c.LocalAddr())
+		if i == 9 {
+			e.at(time.Since(start), 20*time.Millisecond+hop)
+		}
 	}
 }
 

@@ -345,7 +345,7 @@ func (e *env) reads(c io.Reader, want string) {
 	buf := make([]byte, len(want)+100)
 	n, err := e.wait(e.startRead(c, buf))
 	if string(buf[:n]) != want || err != nil {
-		e.Fatalf("Read: %q, %v, want %q", buf[:n], err, want)
+		e.Fatalf("Read: %.60q, %v, want %.60q", buf[:n], err, want)
 	}
 }
 
@@ -372,7 +372,7 @@ func (e *env) writes(c io.Writer, s string) {
 	e.Helper()
 	n, err := e.wait(e.startWrite(c, []byte(s)))
 	if n != len(s) || err != nil {
-		e.Fatalf("Write(%q): %d, %v", s, n, err)
+		e.Fatalf("Write(%.60q): %d, %v", s, n, err)
 	}
 }
 

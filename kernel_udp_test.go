@@ -49,7 +49,7 @@ func (e *env) gets(c net.PacketConn, want string, from net.Addr) {
 	var a net.Addr
 	n, err := e.wait(e.start(func() (n int, err error) { n, a, err = c.ReadFrom(buf); return }))
 	if err != nil || string(buf[:n]) != want || !sameAddr(a, from) {
-		e.Fatalf("ReadFrom: %q from %v, %v, want %q from %v", buf[:n], a, err, want, from)
+		e.Fatalf("ReadFrom: %.60q from %v, %v, want %.60q from %v", buf[:n], a, err, want, from)
 	}
 }
 
