@@ -47,6 +47,7 @@ func partitionRows() []row {
 	return []row{
 		{id: "N4", name: "keep-alive finds out, 150 s after the last sign of life", run: keepAliveDefault},
 		{id: "N4", name: "keep-alive counts from its last probe that was answered", run: keepAliveLate},
+		{id: "N4", name: "keep-alive counts a probe that the cut meets", run: keepAliveUnderWay},
 		{id: "N4", name: "keep-alive counts from the last data", run: keepAliveAfterData},
 		{id: "N4", name: "keep-alive with times of its own", run: keepAliveConfigured},
 		{id: "N4", name: "keep-alive with an interval longer than the idle time", run: keepAliveLongInterval},
@@ -192,6 +193,17 @@ func keepAliveLate(e *env) {
 	const answered = 6 * (15*time.Second + 2*hop) // no more of them fit into 100 s
 	e.at(rc.ended.Sub(start), 2*hop+answered+keepAliveGiveUp)
 	e.at(rs.ended.Sub(start), 3*hop+answered+keepAliveGiveUp)
+}
+
+// keepAliveUnderWay cuts while the first probe is on its way.
+func keepAliveUnderWay(e *env) {
+	start := time.Now()
+	c, _ := e.pair()
+	time.Sleep(2*hop + 15*time.Second + hop/2 - time.Since(start))
+	e.part()
+	r := e.readByte(c)
+	e.timedOut(c, r)
+	e.at(r.ended.Sub(start), 2*hop+keepAliveGiveUp)
 }
 
 func keepAliveAfterData(e *env) {

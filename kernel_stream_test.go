@@ -257,10 +257,10 @@ func closeWriteNotConnected(e *env) {
 	e.must(s.CloseWrite())
 	e.ends(c)
 	e.must(c.CloseWrite())
-	if e.exact { // its acknowledgement is not back
+	e.ends(s)
+	if e.exact { // the acknowledgement is not back
 		e.must(c.CloseWrite())
 	}
-	e.ends(s)
 	e.settle()
 	for _, end := range []stream{c, s} {
 		e.same(end.CloseWrite(), connError(end, "close", sysError("shutdown", syscall.ENOTCONN)))
