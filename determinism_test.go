@@ -429,7 +429,7 @@ func waitEverywhere(t *testing.T) func(s *gosimnet.Simnet, stop <-chan struct{})
 			default:
 			}
 			for range 5 {
-				time.Sleep(1)
+				time.Sleep(time.Nanosecond)
 				synctest.Wait()
 			}
 			snap := s.GetSimnetSnapshot()

@@ -220,13 +220,3 @@ func (q *MopQueue) take(wanted func(p *packet) bool) (all []*Mop) {
 	}
 	return all
 }
-
-// clone copies the queue and the operations in it, without what they carry.
-func (q *MopQueue) clone() *MopQueue {
-	c := newMopQueue()
-	for m := range q.All() {
-		m.packet = nil
-		c.add(&m)
-	}
-	return c
-}

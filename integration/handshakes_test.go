@@ -77,42 +77,60 @@ func TestCrossedTLS(t *testing.T) {
 	})
 }
 
+// Logging in costs five round trips: for TCP, the versions, the keys, the service and the user. A command costs two.
 func TestSSH(t *testing.T) {
 	bubble(t, hop(latency), func(t *testing.T, s *gosimnet.Simnet) {
-		_, key, err := ed25519.GenerateKey(rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		signer := must(ssh.NewSignerFromKey(key))(t)
-		cfg := &ssh.ServerConfig{NoClientAuth: true}
-		cfg.AddHostKey(signer)
-		l := listen(t, s.Host("server"), ":22")
-		go func() {
-			c, err := l.Accept()
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			serveSSH(t, c, cfg)
-		}()
 		start := startClock()
-		c, err := s.Host("client").Dial("tcp", "server:22")
-		if err != nil {
-			t.Fatal(err)
-		}
-		conn, channels, requests, err := ssh.NewClientConn(c, "server:22", &ssh.ClientConfig{User: "me", HostKeyCallback: ssh.FixedHostKey(signer.PublicKey())})
-		if err != nil {
-			t.Fatal(err)
-		}
-		client := ssh.NewClient(conn, channels, requests)
-		start.within(t, "the login", 4*roundTrip, 4*roundTrip)
-		session := must(client.NewSession())(t)
-		out, err := session.Output("echo")
-		if string(out) != "you said echo" || err != nil {
-			t.Errorf("the command said %q, %v", out, err)
-		}
-		client.Close()
+		client := login(t, s)
+		start.at(t, "the login", 5*roundTrip)
+		command(t, client)
+		start.at(t, "the command's output", 7*roundTrip)
 	})
+}
+
+func TestSSHOnTheWallClock(t *testing.T) {
+	t.Parallel()
+	command(t, login(t, newNet(t, hop(time.Millisecond))))
+}
+
+// login runs an SSH server, and a client that logs in, for as long as the test runs.
+func login(t *testing.T, s *gosimnet.Simnet) *ssh.Client {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer := must(ssh.NewSignerFromKey(key))(t)
+	cfg := &ssh.ServerConfig{NoClientAuth: true}
+	cfg.AddHostKey(signer)
+	l := listen(t, s.Host("server"), ":22")
+	go func() {
+		if c, err := l.Accept(); err != nil {
+			t.Error(err)
+		} else {
+			serveSSH(t, c, cfg)
+		}
+	}()
+	c, err := s.Host("client").Dial("tcp", "server:22")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, channels, requests, err := ssh.NewClientConn(c, "server:22", &ssh.ClientConfig{User: "me", HostKeyCallback: ssh.FixedHostKey(signer.PublicKey())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := ssh.NewClient(conn, channels, requests)
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// command has the server run a command.
+func command(t *testing.T, client *ssh.Client) {
+	t.Helper()
+	out, err := must(client.NewSession())(t).Output("echo")
+	if string(out) != "you said echo" || err != nil {
+		t.Errorf("the command said %q, %v", out, err)
+	}
 }
 
 // serveSSH answers commands with what they are.
@@ -138,30 +156,5 @@ func serveSSH(t *testing.T, c net.Conn, cfg *ssh.ServerConfig) {
 			channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{0}))
 			channel.Close()
 		}
-	}
-}
-
-// All of these on the wall clock, where a deadlock would be one of the network, not of the bubble.
-func TestSSHOnTheWallClock(t *testing.T) {
-	t.Parallel()
-	s := newNet(t, hop(time.Millisecond))
-	_, key, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer := must(ssh.NewSignerFromKey(key))(t)
-	cfg := &ssh.ServerConfig{NoClientAuth: true}
-	cfg.AddHostKey(signer)
-	a, b := pair(t, s)
-	go serveSSH(t, b, cfg)
-	conn, channels, requests, err := ssh.NewClientConn(a, "server:22", &ssh.ClientConfig{User: "me", HostKeyCallback: ssh.FixedHostKey(signer.PublicKey())})
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := ssh.NewClient(conn, channels, requests)
-	defer client.Close()
-	out, err := must(client.NewSession())(t).Output("echo")
-	if string(out) != "you said echo" || err != nil {
-		t.Errorf("the command said %q, %v", out, err)
 	}
 }

@@ -123,6 +123,11 @@ func TestYamuxKeepAliveFindsAPartition(t *testing.T) {
 	})
 }
 
+// quiet is a logger for what is expected here.
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
+
 // serveRedis keeps values for as long as the test runs.
 func serveRedis(t *testing.T, l net.Listener) {
 	t.Helper()
@@ -146,6 +151,7 @@ func serveRedis(t *testing.T, l net.Listener) {
 func TestRedisDialsAnewAfterAPartition(t *testing.T) {
 	bubble(t, hop(latency), func(t *testing.T, s *gosimnet.Simnet) {
 		serveRedis(t, listen(t, s.Host("server"), ":6379"))
+		redis.SetLogger(quiet{})
 		var dials atomic.Int32
 		rdb := redis.NewClient(&redis.Options{
 			Addr: "server:6379",
@@ -153,7 +159,7 @@ func TestRedisDialsAnewAfterAPartition(t *testing.T) {
 				dials.Add(1)
 				return s.Host("client").Dialer().DialContext(ctx, network, address)
 			},
-			Protocol: 2, DisableIdentity: true, PoolSize: 1, MaxRetries: -1, DialerRetries: 1,
+			Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1,
 			DialTimeout: time.Second, ReadTimeout: time.Second,
 			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 		})
