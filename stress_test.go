@@ -76,8 +76,8 @@ func newEnd(c net.Conn, out, in *direction) *end {
 	return &end{conn: c.(*gosimnet.Conn), out: out, in: in, writes: make(try, 1), reads: make(try, 1)}
 }
 
-// streamPair is both directions of a stream.
-type streamPair struct{ up, down *direction }
+// bothWays is both directions of a stream.
+type bothWays struct{ up, down *direction }
 
 // chaos is many goroutines doing random things to one network.
 type chaos struct {
@@ -90,7 +90,7 @@ type chaos struct {
 	mortal bool // the network will be closed in the middle
 
 	mu       sync.Mutex // for memory moves
-	pairs    map[uint64]streamPair
+	pairs    map[uint64]bothWays
 	ends     []*end
 	circuits []net.Conn
 	sockets  []net.PacketConn
@@ -217,7 +217,7 @@ func (a actor) dial() {
 	}
 	a.mu.Lock()
 	a.lastID += 2
-	p := streamPair{&direction{id: a.lastID}, &direction{id: a.lastID + 1}}
+	p := bothWays{&direction{id: a.lastID}, &direction{id: a.lastID + 1}}
 	a.pairs[a.lastID] = p
 	a.mu.Unlock()
 	if _, err := c.Write(binary.BigEndian.AppendUint64(nil, p.up.id)); err != nil {
@@ -594,7 +594,7 @@ func startChaos(t *testing.T, seed uint64, pace time.Duration) *chaos {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &chaos{t: t, net: s, names: names("h", 6), pace: pace, mortal: seed%2 == 1, pairs: make(map[uint64]streamPair), lastID: seed << 32}
+	a := &chaos{t: t, net: s, names: hostNames("h", 6), pace: pace, mortal: seed%2 == 1, pairs: make(map[uint64]bothWays), lastID: seed << 32}
 	for _, name := range a.names {
 		h := s.Host(name)
 		a.addrs = append(a.addrs, h.Addrs()...)
