@@ -334,8 +334,8 @@ func (c *Conn) Close() error {
 	default:
 		c.out.finQueued = true
 		c.out.transmit()
-		c.settled()
 		c.waitLinger()
+		c.settled()
 	}
 	return nil
 }
@@ -415,9 +415,9 @@ func (c *Conn) end(failure error) {
 	c.peer.pathChanged(c.net.t)
 }
 
-// settled takes the connection off its host's books when nothing more can come of it there.
+// settled takes the connection off its host's books when nothing more can come of it there, and nobody waits.
 func (c *Conn) settled() {
-	if c.place < 0 || !(c.reset || c.forgotten || c.closed && c.out.finArrived) {
+	if c.place < 0 || c.lingering || !(c.reset || c.forgotten || c.closed && c.out.finArrived) {
 		return
 	}
 	h := c.host

@@ -158,10 +158,10 @@ func (s *scheduler) wakeNow(w *waiter) {
 }
 
 // wakeNext wakes w at an instant of its own, after those that earlier instants were to wake; those of one instant
-// come in canonical order.
+// come in canonical order. After Close there are no more instants.
 func (s *scheduler) wakeNext(w *waiter) {
 	switch {
-	case s.many:
+	case s.many || s.closed:
 		s.wakeNow(w)
 	case !w.woken && !w.queued:
 		w.queued, w.asked = true, s.t
