@@ -241,7 +241,7 @@ func (s *Simnet) clog(a, b *Host, d time.Duration) *cut {
 	s.traceFault(EventFault, hostOrAny(a), hostOrAny(b), "clog")
 	s.pathsChanged(nil, nil)
 	if d > 0 {
-		s.after(&c.end, s.t+int64(d)-1)
+		s.after(&c.end, s.t+int64(min(d, century))-1)
 	}
 	return c
 }
