@@ -17,7 +17,10 @@ type Latency interface {
 	least() time.Duration // no delay is less
 }
 
-const longest = 365 * 24 * time.Hour
+const (
+	longest = 365 * 24 * time.Hour // delay
+	century = 100 * longest
+)
 
 // possible is why a delay is impossible, or nil.
 func possible(d time.Duration) error {

@@ -88,6 +88,7 @@ func statsOf(t *testing.T, s *gosimnet.Simnet, from, to string) gosimnet.LinkSta
 }
 
 func TestLatenciesFollowTheirLaws(t *testing.T) {
+	statistics(t)
 	for _, l := range laws() {
 		t.Run(fmt.Sprint(l.latency), func(t *testing.T) {
 			as, _ := overLink(t, 1, gosimnet.LinkConfig{Latency: l.latency, Ordering: gosimnet.Unordered}, many, 4, 10*us, time.Minute)
@@ -105,6 +106,7 @@ func TestLatenciesFollowTheirLaws(t *testing.T) {
 }
 
 func TestLatenciesOfConsecutivePacketsAreIndependent(t *testing.T) {
+	statistics(t)
 	as, _ := overLink(t, 2, gosimnet.LinkConfig{Latency: gosimnet.Uniform(ms, 3*ms), Ordering: gosimnet.Unordered, Loss: 0.5}, many, 4, 10*us, time.Second)
 	slices.SortFunc(as, func(a, b arrival) int { return a.n - b.n })
 	m, sum, n := 0.002, 0.0, 0
@@ -143,6 +145,7 @@ func TestTheLeastLatencyIsOneNanosecond(t *testing.T) {
 }
 
 func TestDefaultLatencyIsUniformBetweenTheHops(t *testing.T) {
+	statistics(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newNet(t, &gosimnet.SimNetConfig{MinHop: 2 * ms, MaxHop: 6 * ms, Link: gosimnet.LinkConfig{Ordering: gosimnet.Unordered}})
 		s.Host("a")
@@ -165,6 +168,7 @@ func TestReplayedLatenciesComeInOrderAndAgain(t *testing.T) {
 }
 
 func TestPerPairOffsetsAreDrawnOnceForEachPairAndDirection(t *testing.T) {
+	statistics(t)
 	const hosts = 100
 	offsets := func(seed uint64) (all []float64) {
 		synctest.Test(t, func(t *testing.T) {

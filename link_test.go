@@ -41,6 +41,7 @@ func setLink(t *testing.T, s *gosimnet.Simnet, from, to string, cfg gosimnet.Lin
 }
 
 func TestIndependentLoss(t *testing.T) {
+	statistics(t)
 	for _, p := range []float64{0.001, 0.02, 0.5, 0.99} {
 		as, stats := overLink(t, 3, gosimnet.LinkConfig{Loss: p}, many, 4, 10*us, time.Second)
 		lost := many - len(as)
@@ -76,6 +77,7 @@ func lossRuns(as []arrival, n int) (runs []float64) {
 }
 
 func TestBurstsFollowGilbertAndElliott(t *testing.T) {
+	statistics(t)
 	const toBad, toGood = 0.01, 0.25
 	as, _ := overLink(t, 4, gosimnet.LinkConfig{Burst: &gosimnet.GilbertElliott{GoodToBad: toBad, BadToGood: toGood, LossBad: 1}}, many, 4, 10*us, time.Second)
 	near(t, "loss rate", float64(many-len(as))/many, toBad/(toBad+toGood), 0.08)
@@ -87,6 +89,7 @@ func TestBurstsFollowGilbertAndElliott(t *testing.T) {
 }
 
 func TestBurstsLoseInBothStates(t *testing.T) {
+	statistics(t)
 	b := &gosimnet.GilbertElliott{GoodToBad: 0.1, BadToGood: 0.3, LossGood: 0.02, LossBad: 0.6}
 	as, _ := overLink(t, 5, gosimnet.LinkConfig{Burst: b, Loss: 1}, many, 4, 10*us, time.Second)
 	near(t, "loss rate, with Loss replaced", float64(many-len(as))/many, 0.75*0.02+0.25*0.6, 0.04)
@@ -151,6 +154,7 @@ func TestOrderedLinksKeepTheOrderOfAllFlows(t *testing.T) {
 }
 
 func TestDuplicates(t *testing.T) {
+	statistics(t)
 	as, stats := overLink(t, 7, gosimnet.LinkConfig{Latency: gosimnet.Uniform(ms, 9*ms), Ordering: gosimnet.Unordered, Duplicate: 0.3}, many, 4, 10*us, time.Second)
 	times := make(map[int][]time.Duration)
 	for _, a := range as {
@@ -231,6 +235,7 @@ func TestCorruptionFlipsExactlyOneBit(t *testing.T) {
 }
 
 func TestReorderLetsPacketsJumpTheQueue(t *testing.T) {
+	statistics(t)
 	const p = 0.1
 	as, _ := overLink(t, 9, gosimnet.LinkConfig{Latency: gosimnet.Constant(10 * ms), Reorder: p}, many, 4, 10*us, time.Second)
 	jumped, fractions := 0, []float64(nil)

@@ -439,9 +439,18 @@ func (p *packet) reset(now int64) {
 	p.conn.gotReset(now)
 }
 
-// lost tells whom it concerns that p is gone, so that it can be sent again.
+// lost ends p, which is gone.
 func (p *packet) lost(cause string, now int64) {
-	s := p.flow.net
+	if p.kind == kindMessage {
+		p.circuit.lost(p, cause, now)
+		return
+	}
+	p.missed(cause, now)
+	p.flow.net.release(p)
+}
+
+// missed tells whom it concerns that p does not arrive, so that it can be sent again.
+func (p *packet) missed(cause string, now int64) {
 	switch p.kind {
 	case kindSYN:
 		p.dial.unanswered(cause, now)
@@ -450,9 +459,7 @@ func (p *packet) lost(cause string, now int64) {
 		p.dial.conn.peer.unconfirmed(now)
 	case kindACK:
 		p.conn.unconfirmed(now)
-	case kindData, kindFIN:
-		p.half.lost(p, now)
-	case kindProbe:
+	case kindData, kindFIN, kindProbe:
 		p.half.lost(p, now)
 	case kindRST:
 		if p.dial != nil {
@@ -460,9 +467,5 @@ func (p *packet) lost(cause string, now int64) {
 		} else {
 			p.conn.pathChanged(now)
 		}
-	case kindMessage:
-		p.circuit.lost(p, cause, now)
-		return
 	}
-	s.release(p)
 }

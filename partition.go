@@ -157,7 +157,7 @@ func (s *Simnet) heal(c *cut) {
 	s.recut()
 	s.releaseHeld(&c.held)
 	s.pathsChanged(nil, nil)
-	if c.clog {
+	if c.mode == HoldPackets {
 		for k := range s.connsOf(nil) {
 			k.in.answerAgain(s.t)
 		}
@@ -182,11 +182,14 @@ func (s *Simnet) releaseHeld(list *[]*packet) {
 // hold keeps a packet that a cut stopped.
 func (s *Simnet) hold(p *packet) {
 	p.flow.way().stats.Held.add(p)
-	if p.half != nil && p.kind != kindProbe {
+	switch p.kind {
+	case kindData, kindFIN:
 		if seg := p.half.segments.find(p.segment); seg != nil && seg.state != segmentArrived {
 			seg.state = segmentHeld
 		}
 		p.half.awaitRetry(s.t)
+	default: // what it is part of goes on as if it were lost
+		p.missed(causeHeld, s.t)
 	}
 }
 
@@ -238,7 +241,7 @@ func (s *Simnet) clog(a, b *Host, d time.Duration) *cut {
 	s.traceFault(EventFault, hostOrAny(a), hostOrAny(b), "clog")
 	s.pathsChanged(nil, nil)
 	if d > 0 {
-		s.after(&c.end, s.t+int64(d)-1)
+		s.after(&c.end, s.t+int64(min(d, century))-1)
 	}
 	return c
 }

@@ -12,6 +12,14 @@ import (
 	"github.com/glycerine/gosimnet"
 )
 
+// statistics skips a test of many packets and few goroutines while the race detector watches, which makes it take ten times as long.
+func statistics(t *testing.T) {
+	t.Helper()
+	if raced {
+		t.Skip("statistics, without the race detector")
+	}
+}
+
 // arrival is a numbered datagram that has come.
 type arrival struct {
 	n        int

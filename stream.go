@@ -206,7 +206,7 @@ func (h *half) acknowledge(n uint64, sent, now int64) {
 
 // answerAgain tells the sender what it has not heard, when the way back is free again.
 func (h *half) answerAgain(now int64) {
-	if !h.dead && h.unanswered() && !h.reader.deaf(kindProbe) {
+	if !h.dead && (h.unanswered() || h.unheard()) && !h.reader.deaf(kindProbe) {
 		h.acknowledge(h.segments.base, never, now)
 	}
 }
@@ -402,7 +402,12 @@ func (h *half) unanswered() bool { return h.segments.covered < h.segments.ordere
 
 // stuck reports whether the sender waits for the window alone, and knows of nothing that would open it.
 func (h *half) stuck() bool {
-	return h.segments.len() == 0 && h.unsent() && h.nextAck() == never && (h.net.cfg.UserTimeout > 0 || !h.healthy())
+	return h.segments.len() == 0 && h.unsent() && h.nextAck() == never && (h.net.cfg.UserTimeout > 0 || !h.healthy() || h.unheard())
+}
+
+// unheard reports whether the receiver has more room than the sender knows, and nothing that would tell it is on its way.
+func (h *half) unheard() bool {
+	return h.unsent() && h.nextAck() == never && (h.edge < h.advertised || !h.telling && h.ajar())
 }
 
 // resend transmits everything that is lost, or what makes the receiver answer if only its answers are.
@@ -419,7 +424,7 @@ func (h *half) resend(now int64) {
 	case h.unanswered():
 		h.transmission(h.segments.base)
 		h.segments.front().state = segmentArrived
-	case h.segments.held() > 0, h.stuck() && h.healthy():
+	case h.segments.held() > 0, h.stuck() && h.healthy() && !h.unheard():
 		h.awaitRetry(now)
 	case h.stuck():
 		h.probe()

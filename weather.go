@@ -166,8 +166,7 @@ func (st *storm) wait(from int64) {
 
 // exponential is a duration with a mean, at most a century.
 func (st *storm) exponential(mean time.Duration) int64 {
-	const century = 100 * 365 * 24 * float64(time.Hour)
-	return int64(min(century, -math.Log1p(-unit(st.dice.word()))*float64(mean)))
+	return int64(min(float64(century), -math.Log1p(-unit(st.dice.word()))*float64(mean)))
 }
 
 // fire is a fault.

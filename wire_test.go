@@ -67,6 +67,7 @@ func TestSerializationDelayIsExact(t *testing.T) {
 }
 
 func TestLongRunsDoNotDrift(t *testing.T) {
+	statistics(t)
 	const rate, size = 7e6, 4 // 4571 3/7 ns each
 	as, _ := overLink(t, 1, gosimnet.LinkConfig{Latency: gosimnet.Constant(ms), BitsPerSecond: rate, QueueBytes: 1 << 20}, many, size, 0, time.Second)
 	for _, a := range as {
@@ -85,6 +86,7 @@ func TestLongRunsDoNotDrift(t *testing.T) {
 
 // Packets that come at random, and each take the same time, wait as Pollaczek's and Khinchin's formula says.
 func TestUtilisationAndWaiting(t *testing.T) {
+	statistics(t)
 	for _, c := range []struct{ load, waits, within float64 }{{0.5, 0.5, 0.05}, {0.9, 4.5, 0.1}} {
 		as, stats := poisson(t, c.load, 1<<20)
 		if len(as) != many {

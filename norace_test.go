@@ -1,0 +1,5 @@
+//go:build !race
+
+package gosimnet_test
+
+const raced = false

@@ -1,0 +1,6 @@
+//go:build race
+
+package gosimnet_test
+
+// raced is whether the race detector watches.
+const raced = true
