@@ -159,7 +159,9 @@ func (s *Simnet) heal(c *cut) {
 	s.pathsChanged(nil, nil)
 	if c.mode == HoldPackets {
 		for k := range s.connsOf(nil) {
-			k.in.answerAgain(s.t)
+			if k.up {
+				k.in.answerAgain()
+			}
 		}
 	}
 }

@@ -41,6 +41,7 @@ type half struct {
 	discarded      bool   // nobody will read what is written
 	blocked        bool   // the Write whose turn it is waits for room
 	telling        bool   // an update is to be admitted
+	untold         bool   // the last was lost
 	hurried        bool   // the next retransmission was asked for
 	writers        uint64 // calls of Write so far
 	writes         uint64 // those that are over: they take turns
@@ -197,7 +198,7 @@ func (h *half) acknowledge(n uint64, sent, now int64) {
 	}
 	at := max(h.lastAck, now+h.delay(back.way(), drawAckLatency, n))
 	h.lastAck = at
-	h.advertised = h.taken + uint64(h.reader.receiveBuffer())
+	h.advertised, h.untold = h.taken+uint64(h.reader.receiveBuffer()), false
 	if !h.segments.cover(at, h.advertised, at-sent) {
 		h.updates = append(h.updates, update{at, h.advertised})
 	}
@@ -205,9 +206,19 @@ func (h *half) acknowledge(n uint64, sent, now int64) {
 }
 
 // answerAgain tells the sender what it has not heard, when the way back is free again.
-func (h *half) answerAgain(now int64) {
+func (h *half) answerAgain() {
+	h.net.issue(issued{host: h.writer.host, key: h.reader.out.key, rank: 3, op: (*answerOp)(h)})
+}
+
+// answerOp is an answer that is given again, as things are at the end of the instant.
+type answerOp half
+
+func (o *answerOp) needed(at int64) int64 { return (*windowOp)(o).needed(at) }
+
+func (o *answerOp) admit(at int64) {
+	h := (*half)(o)
 	if !h.dead && (h.unanswered() || h.unheard()) && !h.reader.deaf(kindProbe) {
-		h.acknowledge(h.segments.base, never, now)
+		h.acknowledge(h.segments.base, never, at)
 	}
 }
 
@@ -242,10 +253,11 @@ func (o *windowOp) admit(at int64) {
 	edge := h.taken + uint64(h.reader.receiveBuffer())
 	back := &h.reader.out.flow
 	if h.happens(back.fails(), drawProbe, edge) {
+		h.untold = true
 		h.awaitRetry(at)
 		return
 	}
-	h.advertised = edge
+	h.advertised, h.untold = edge, false
 	due := max(h.lastAck, at+h.delay(back.way(), drawProbe, edge+1))
 	h.lastAck = due
 	h.updates = append(h.updates, update{due, edge})
@@ -407,7 +419,7 @@ func (h *half) stuck() bool {
 
 // unheard reports whether the receiver has more room than the sender knows, and nothing that would tell it is on its way.
 func (h *half) unheard() bool {
-	return h.unsent() && h.nextAck() == never && (h.edge < h.advertised || !h.telling && h.ajar())
+	return h.unsent() && h.nextAck() == never && (h.edge < h.advertised || h.untold)
 }
 
 // resend transmits everything that is lost, or what makes the receiver answer if only its answers are.
