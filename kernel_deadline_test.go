@@ -44,7 +44,7 @@ func limitRows() []row {
 func (e *env) holds(want int) {
 	c, _ := e.pair()
 	e.must(c.SetWriteDeadline(time.Now().Add(time.Second)))
-	if n := e.cutShort(c, e.startWrite(c, make([]byte, flood)), os.ErrDeadlineExceeded); n != want {
+	if n := e.cutShort(c, e.startWrite(c, zeros[:]), os.ErrDeadlineExceeded); n != want {
 		e.Errorf("Write took %d B, want %d", n, want)
 	}
 }
@@ -237,10 +237,10 @@ func expiresUnread(e *env) {
 func writeWithoutReader(e *env) {
 	c, s := e.pair()
 	start := time.Now()
-	e.must(c.SetWriteDeadline(start.Add(200 * time.Millisecond)))
-	w := e.startWrite(c, make([]byte, flood))
+	e.must(c.SetWriteDeadline(start.Add(500 * time.Millisecond)))
+	w := e.startWrite(c, zeros[:])
 	took := e.cutShort(c, w, os.ErrDeadlineExceeded)
-	e.exactly(start, 200*time.Millisecond)
+	e.exactly(start, 500*time.Millisecond)
 	e.must(c.SetWriteDeadline(time.Time{}))
 	got := 0
 	buf := make([]byte, 1<<20)
@@ -264,7 +264,7 @@ func smallBuffers(e *env) {
 	e.must(c.SetWriteBuffer(4096))
 	e.must(s.SetReadBuffer(4096))
 	e.must(c.SetWriteDeadline(time.Now().Add(10 * e.pause)))
-	n := e.cutShort(c, e.startWrite(c, make([]byte, flood)), os.ErrDeadlineExceeded)
+	n := e.cutShort(c, e.startWrite(c, zeros[:]), os.ErrDeadlineExceeded)
 	if n < 4096 || n > e.window+16<<10 {
 		e.Errorf("Write took %d B, want no more than the first window of %d and a little", n, e.window)
 	}

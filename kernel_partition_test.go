@@ -334,7 +334,7 @@ func dataGivesUpByWrite(e *env) {
 	c, _ := e.pair()
 	e.part()
 	start := time.Now()
-	w := e.startWrite(c, make([]byte, flood))
+	w := e.startWrite(c, zeros[:])
 	n, err := e.within(time.Hour, w)
 	e.took(start, dataGiveUp)
 	if n != 256<<10 {
@@ -347,7 +347,7 @@ func dataGivesUpByWrite(e *env) {
 
 func neverReads(e *env) {
 	c, _ := e.pair()
-	w := e.startWrite(c, make([]byte, flood))
+	w := e.startWrite(c, zeros[:])
 	r := e.readByte(c)
 	time.Sleep(24 * time.Hour)
 	e.unfinished(w)
@@ -358,7 +358,7 @@ func neverReads(e *env) {
 func neverReadsTimeout(e *env) {
 	c, _ := e.pair()
 	start := time.Now()
-	w := e.startWrite(c, make([]byte, flood))
+	w := e.startWrite(c, zeros[:])
 	n, err := e.wait(w)
 	e.took(start, 2*hop+3*time.Second)
 	if n != 512<<10 {
@@ -675,7 +675,7 @@ func callsWithoutPower(e *env) {
 	c := e.dial(l)
 	s := e.accept(l)
 	p := e.socket(e.server, e.serverIP)
-	calls := []*call{e.readByte(s), e.startWrite(s, make([]byte, flood)), e.startAccept(l), e.readByte(p)}
+	calls := []*call{e.readByte(s), e.startWrite(s, zeros[:]), e.startAccept(l), e.readByte(p)}
 	e.settle()
 	e.alter("server", gosimnet.SHUTDOWN)
 	for _, call := range calls {

@@ -151,7 +151,7 @@ func resetWakesRead(e *env) {
 // blockedWrite is a connection with a Write that waits for room, because nobody reads more than one byte of it.
 func blockedWrite(e *env) (c, s stream, w *call) {
 	c, s = e.pair()
-	w = e.startWrite(c, make([]byte, flood))
+	w = e.startWrite(c, zeros[:])
 	_, err := e.wait(e.startRead(s, make([]byte, 1)))
 	e.must(err)
 	e.blocked(w)
