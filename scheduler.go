@@ -32,6 +32,7 @@ type scheduler struct {
 	t       int64 // the present instant, valid while locked
 
 	timer   *time.Timer
+	quit    chan struct{} // closed by Close
 	inside  int           // goroutines that wait in calls, and the scheduler's
 	ended   chan struct{} // they all have left, after Close
 	set     int64         // what the timer is set to, or never
@@ -82,7 +83,7 @@ func (s *scheduler) begin(many bool) {
 	s.set, s.armed, s.wanted = never, never, never
 	s.timer = time.NewTimer(time.Hour)
 	s.timer.Stop()
-	s.ended = make(chan struct{})
+	s.quit, s.ended = make(chan struct{}), make(chan struct{})
 	s.inside = 1
 	go s.run()
 }
@@ -232,7 +233,10 @@ func (op issued) compare(o issued) int {
 // run is the scheduler's goroutine. It makes the steps that no waiter makes.
 func (s *scheduler) run() {
 	for {
-		<-s.timer.C
+		select {
+		case <-s.timer.C:
+		case <-s.quit:
+		}
 		s.reenter()
 		s.set = never
 		if s.closed {
@@ -317,9 +321,11 @@ func (s *scheduler) arm() {
 }
 
 // halt ends time: no step does anything after it. The caller holds the lock, releases it with leave, and waits for ended.
+// It does not let the timer fire at once, which Go 1.25 hangs on in a bubble (golang.org/issue/76052).
 func (s *scheduler) halt() {
 	s.closed = true
-	s.timer.Reset(0)
+	s.timer.Stop()
+	close(s.quit)
 	for s.turn < len(s.ready) {
 		s.wakeOne()
 	}
