@@ -578,16 +578,20 @@ func (c *Conn) SetNoDelay(bool) error { return c.setOption(func() {}) }
 
 // SetReadBuffer sets how much of the peer's data this end holds unread. What is under way is not refused.
 // It is an error unless bytes is positive.
-func (c *Conn) SetReadBuffer(bytes int) error { return c.setBuffer(&c.receiveSize, bytes) }
+func (c *Conn) SetReadBuffer(bytes int) error {
+	return c.setBuffer(bytes, func() { c.receiveSize = bytes; c.in.opened() })
+}
 
 // SetWriteBuffer sets how much written data this end holds unacknowledged. It is an error unless bytes is positive.
-func (c *Conn) SetWriteBuffer(bytes int) error { return c.setBuffer(&c.sendSize, bytes) }
+func (c *Conn) SetWriteBuffer(bytes int) error {
+	return c.setBuffer(bytes, func() { c.sendSize = bytes; c.out.tellWriter() })
+}
 
-func (c *Conn) setBuffer(size *int, bytes int) error {
+func (c *Conn) setBuffer(bytes int, set func()) error {
 	if bytes <= 0 || bytes > maxBuffer {
 		return c.setErr(sysErr("setsockopt", syscall.EINVAL))
 	}
-	return c.set(func() { *size = bytes })
+	return c.set(set)
 }
 
 // sortedConns lists a host's connections in canonical order.

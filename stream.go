@@ -224,17 +224,17 @@ func (o *answerOp) admit(at int64) {
 
 // opened tells the sender, once there is much of it, that Read has made room.
 func (h *half) opened() {
-	if h.telling || !h.ajar() {
+	if h.telling || !h.ajar(h.advertised) {
 		return
 	}
 	h.telling = true
 	h.net.issue(issued{host: h.writer.host, key: h.reader.out.key, n: h.taken, rank: 2, op: (*windowOp)(h)})
 }
 
-// ajar reports whether the receiver has much more room than it has told.
-func (h *half) ajar() bool {
+// ajar reports whether the receiver has much more room than up to an edge.
+func (h *half) ajar(edge uint64) bool {
 	buffer := h.reader.receiveBuffer()
-	return !h.dead && !h.finArrived && int64(h.taken+uint64(buffer)-h.advertised) >= int64(max(1, buffer/2))
+	return !h.dead && !h.finArrived && int64(h.taken+uint64(buffer)-edge) >= int64(max(1, buffer/2))
 }
 
 // windowOp is an update of the window, whose fate the path decides as it is at the end of the instant of the Read.
@@ -247,7 +247,7 @@ func (o *windowOp) needed(at int64) int64 {
 func (o *windowOp) admit(at int64) {
 	h := (*half)(o)
 	h.telling = false
-	if !h.ajar() {
+	if !h.ajar(h.advertised) {
 		return
 	}
 	edge := h.taken + uint64(h.reader.receiveBuffer())
@@ -315,18 +315,18 @@ func (h *half) acknowledged(now int64) {
 		h.awaitRetry(now)
 	}
 	h.transmit()
-	if h.roomy() {
-		h.net.wakeFirst(h.room)
-	}
+	h.tellWriter()
 	if h.finAcked {
 		h.net.wakeAll(h.writer.closers, false)
 	}
 	h.attend()
 }
 
-// roomy reports whether there is room enough to wake a writer: a third of the buffer, as on Linux.
-func (h *half) roomy() bool {
-	return h.blocked && h.free() >= max(1, h.writer.sendBuffer()/3)
+// tellWriter wakes a blocked writer if there is room enough: a third of the buffer, as on Linux.
+func (h *half) tellWriter() {
+	if h.blocked && h.free() >= max(1, h.writer.sendBuffer()/3) {
+		h.net.wakeFirst(h.room)
+	}
 }
 
 // lost is the loss of a segment or probe under way.
@@ -347,7 +347,7 @@ func (h *half) awaitRetry(now int64) {
 		return
 	}
 	h.settle(now)
-	if h.retry.scheduled() && (h.tries > 0 || h.progress <= h.base) {
+	if h.retry.scheduled() && (h.hurried || h.tries > 0 || h.progress <= h.base) {
 		return
 	}
 	if h.tries == 0 {

@@ -121,7 +121,8 @@ func (a *chaos) check(call string, err error) {
 
 // note notes an error at an end of a stream.
 func (e *end) note(err error) {
-	if err != nil && err != io.EOF && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, syscall.EPIPE) {
+	own := errors.Is(err, net.ErrClosed) && e.shut.Load()
+	if err != nil && err != io.EOF && !own && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, syscall.EPIPE) {
 		e.failed.Store(true)
 	}
 }
@@ -247,7 +248,7 @@ func (a actor) write() {
 	if !a.mortal || a.IntN(10) > 0 { // nobody may read; Close ends it
 		e.conn.SetWriteDeadline(a.soon())
 	}
-	b := make([]byte, a.IntN(1<<a.IntN(17)))
+	b := make([]byte, a.IntN(1<<(4+a.IntN(13))))
 	pattern(b, e.out.id, e.out.accepted)
 	n, err := e.conn.Write(b)
 	if n < len(b) && err == nil || n < 0 || n > len(b) {
@@ -262,7 +263,7 @@ func (a actor) read() {
 	if e := oneOf(a, &a.ends); e != nil && e.reads.lock() {
 		defer e.reads.unlock()
 		e.conn.SetReadDeadline(a.soon())
-		a.readFrom(e, make([]byte, 1+a.IntN(1<<a.IntN(17))))
+		a.readFrom(e, make([]byte, 1+a.IntN(1<<(8+a.IntN(10)))))
 	}
 }
 
@@ -547,32 +548,32 @@ func (a *chaos) addsUp(z *gosimnet.SimnetSnapshot) {
 // live does so many random things.
 func (a actor) live(ops int) {
 	for range ops {
-		switch n := a.IntN(100); {
-		case n < 12:
+		switch n := a.IntN(1000); {
+		case n < 50:
 			a.dial()
-		case n < 16:
+		case n < 70:
 			a.dialCircuit()
-		case n < 38:
+		case n < 340:
 			a.write()
-		case n < 58:
+		case n < 680:
 			a.read()
-		case n < 63:
+		case n < 700:
 			a.closeStream()
-		case n < 68:
+		case n < 750:
 			a.adjust()
-		case n < 75:
+		case n < 830:
 			a.message()
-		case n < 80:
+		case n < 880:
 			a.datagram()
-		case n < 85:
+		case n < 900:
 			a.fault()
-		case n < 90:
+		case n < 940:
 			a.repair()
-		case n < 92:
+		case n < 950:
 			a.reshape()
-		case n < 93:
+		case n < 954:
 			a.batch()
-		case n < 96:
+		case n < 980:
 			a.time()
 		default:
 			a.look()
@@ -586,7 +587,7 @@ func startChaos(t *testing.T, seed uint64, pace time.Duration) *chaos {
 	r := rand.New(rand.NewPCG(seed, 0))
 	cfg := &gosimnet.SimNetConfig{
 		Seed: seed, MinHop: max(1, pace/100), MaxHop: pace / 2, BarrierOff: seed%5 == 4, ChopReads: seed%3 == 1, TracePayload: seed%4 == 1,
-		SendBuffer: 1 + r.IntN(1<<r.IntN(18)), ReceiveBuffer: 1 + r.IntN(1<<r.IntN(18)), Backlog: 1 + r.IntN(100),
+		SendBuffer: 1 + r.IntN(1<<(4+r.IntN(16))), ReceiveBuffer: 1 + r.IntN(1<<(4+r.IntN(16))), Backlog: 1 + r.IntN(100),
 		Link: gosimnet.LinkConfig{Loss: float64(r.IntN(3)) / 20}, TraceLimit: 100,
 		Retention: r.IntN(100), RecordCallers: seed%10 == 2, UserTimeout: time.Duration(r.IntN(2)) * 30 * time.Second,
 	}
@@ -654,7 +655,7 @@ func (a *chaos) verdict() (well int) {
 
 func TestChaosInABubble(t *testing.T) {
 	watchdog(t, time.Duration(fromEnv("SIMNET_TEST_LIMIT", 600))*time.Second)
-	well := 0
+	well, ran := 0, 0
 	for seed := range uint64(fromEnv("SIMNET_TEST_SEEDS", 3)) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -667,6 +668,7 @@ func TestChaosInABubble(t *testing.T) {
 					a.settle()
 					a.addsUp(a.net.GetSimnetSnapshot())
 					well += a.verdict()
+					ran++
 				}
 				a.net.Close()
 				a.addsUp(a.net.GetSimnetSnapshot())
@@ -675,9 +677,10 @@ func TestChaosInABubble(t *testing.T) {
 			})
 		})
 	}
-	if well < 20 {
-		t.Errorf("only %d directions of streams came to a good end", well)
+	if well < 10*ran {
+		t.Errorf("only %d directions of streams came to a good end in %d runs", well, ran)
 	}
+	t.Logf("%d directions of streams came to a good end in %d runs", well, ran)
 }
 
 func TestChaosOnTheWallClock(t *testing.T) {
