@@ -3,6 +3,7 @@ package gosimnet
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // PartitionShape says who can hear whom while a partition lasts. The names are Jepsen's and those of simulators of replicated state
@@ -92,6 +93,9 @@ func (d *dice) word() uint64 {
 
 // upTo is a number from 0 to n-1.
 func (d *dice) upTo(n int) int { return int(d.word() % uint64(n)) }
+
+// within is a number of nanoseconds from 0 to below t.
+func (d *dice) within(t time.Duration) int64 { return int64(unit(d.word()) * float64(t)) }
 
 // shuffle orders hosts at random.
 func (d *dice) shuffle(hosts []*Host) []*Host {
