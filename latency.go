@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -155,7 +156,7 @@ type Band struct {
 }
 
 // Mixture chooses one of the bands for each packet, by weight: two narrow bands, say, are a path with a detour.
-func Mixture(bands ...Band) Latency { return mixture(bands) }
+func Mixture(bands ...Band) Latency { return mixture(slices.Clone(bands)) }
 
 type mixture []Band
 
@@ -235,7 +236,7 @@ func (p perPair) delay(d sample) time.Duration {
 }
 
 // Replay is the delays of a list, in order and over again: packet n of a flow takes the n-th. Each must be at least 1 ns.
-func Replay(delays ...time.Duration) Latency { return replay(delays) }
+func Replay(delays ...time.Duration) Latency { return replay(slices.Clone(delays)) }
 
 type replay []time.Duration
 

@@ -1,10 +1,12 @@
 package gosimnet
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/netip"
 	"slices"
+	"strings"
 )
 
 // LinkConfig says what a link, one direction between two hosts, does to packets. The zero value is the default.
@@ -112,6 +114,65 @@ func (c LinkConfig) validate(where string) error {
 	return nil
 }
 
+// String tells what is not the default.
+func (c LinkConfig) String() string {
+	var parts []string
+	add := func(on bool, format string, args ...any) {
+		if on {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
+	}
+	add(c.Latency != nil, "latency %v", c.Latency)
+	add(c.Loss > 0 && c.Burst == nil, "loss %.3g", c.Loss)
+	if b := c.Burst; b != nil {
+		add(true, "bursts %.3g/%.3g, loss %.3g/%.3g", b.GoodToBad, b.BadToGood, b.LossGood, b.LossBad)
+	}
+	add(c.Duplicate > 0, "duplicates %.3g", c.Duplicate)
+	add(c.Corrupt > 0, "corrupts %.3g", c.Corrupt)
+	add(c.Reorder > 0, "reorders %.3g", c.Reorder)
+	add(c.Ordering != Ordered, "%v", c.Ordering)
+	add(c.BitsPerSecond > 0, "%.3g Mbit/s", float64(c.BitsPerSecond)/1e6)
+	add(c.Trace != nil, "a delivery trace")
+	add(c.QueueBytes > 0, "queue %d B", c.QueueBytes)
+	add(c.Overflow != DropNewest, "%v", c.Overflow)
+	add(c.MTU > 0, "MTU %d", c.MTU)
+	if len(parts) == 0 {
+		return "default link"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// mended is the link without what it does to packets besides carrying them.
+func (c LinkConfig) mended() LinkConfig {
+	c.Loss, c.Burst, c.Duplicate, c.Corrupt, c.Reorder = 0, nil, 0, 0, 0
+	return c
+}
+
+// worse is the link with what another one has, where that is not zero.
+func (c LinkConfig) worse(o LinkConfig) LinkConfig {
+	c.Latency = cmp.Or(o.Latency, c.Latency)
+	c.Loss, c.Duplicate = cmp.Or(o.Loss, c.Loss), cmp.Or(o.Duplicate, c.Duplicate)
+	c.Corrupt, c.Reorder = cmp.Or(o.Corrupt, c.Corrupt), cmp.Or(o.Reorder, c.Reorder)
+	c.Ordering, c.Overflow = cmp.Or(o.Ordering, c.Ordering), cmp.Or(o.Overflow, c.Overflow)
+	c.QueueBytes, c.MTU = cmp.Or(o.QueueBytes, c.QueueBytes), cmp.Or(o.MTU, c.MTU)
+	if o.Loss > 0 || o.Burst != nil {
+		c.Burst = o.Burst
+	}
+	if o.BitsPerSecond > 0 || o.Trace != nil {
+		c.BitsPerSecond, c.Trace = o.BitsPerSecond, o.Trace
+	}
+	return c
+}
+
+// own is a copy that its maker cannot change any more.
+func (c LinkConfig) own() LinkConfig {
+	if c.Burst != nil {
+		b := *c.Burst
+		c.Burst = &b
+	}
+	return c
+}
+
 type namedProbability struct {
 	name  string
 	value float64
@@ -138,7 +199,7 @@ type link struct {
 	from, to *Host
 	cfg      LinkConfig  // with its defaults filled in
 	passed   uint64      // packets that Burst has seen
-	spoilt   *LinkConfig // what it is for a while, by the weather; nil: what it was set to
+	spoilt   *LinkConfig // what is worse about it for a while, by the weather, or nil
 	dials    []dialCount
 }
 
@@ -198,7 +259,7 @@ func (c setting) matches(from, to *Host) bool {
 
 // configure gives a link the settings that apply to it. Loopback takes only what names it.
 func (s *Simnet) configure(l *link) {
-	l.cfg = s.cfg.Link
+	l.cfg = s.usual
 	if l.from == l.to {
 		l.cfg = LinkConfig{Latency: Constant(loopbackLat), MTU: maxMTU}
 	}
@@ -208,7 +269,7 @@ func (s *Simnet) configure(l *link) {
 		}
 	}
 	if l.spoilt != nil {
-		l.cfg = *l.spoilt
+		l.cfg = l.cfg.worse(*l.spoilt)
 	}
 	if l.cfg.Latency == nil {
 		l.cfg.Latency = s.hops
@@ -344,7 +405,7 @@ func (s *Simnet) SetLink(origin, target string, cfg LinkConfig) error {
 		if err != nil {
 			return err
 		}
-		s.settings = append(slices.DeleteFunc(s.settings, func(c setting) bool { return c.coveredBy(from, to) }), setting{from, to, cfg})
+		s.settings = append(slices.DeleteFunc(s.settings, func(c setting) bool { return c.coveredBy(from, to) }), setting{from, to, cfg.own()})
 		s.reconfigure(from, to)
 		s.traceFault(EventFault, origin, target, "link")
 		return nil
@@ -376,6 +437,15 @@ func (s *Simnet) reconfigure(from, to *Host) {
 		from, to = to, nil
 	}
 	s.pathsChanged(from, to)
+}
+
+// mendLinks takes from all links what they do to packets besides carrying them.
+func (s *Simnet) mendLinks() {
+	s.usual = s.usual.mended()
+	for i := range s.settings {
+		s.settings[i].cfg = s.settings[i].cfg.mended()
+	}
+	s.reconfigure(nil, nil)
 }
 
 // SetUplink limits the rate of everything that a host sends, whoever it is for. Of cfg only BitsPerSecond, Trace, QueueBytes and

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"time"
 )
 
 // PartitionMode is what a partition does with the packets that it stops.
@@ -159,7 +158,7 @@ func (s *Simnet) heal(c *cut) {
 	s.pathsChanged(nil, nil)
 	if c.mode == HoldPackets {
 		for k := range s.connsOf(nil) {
-			if k.up {
+			if k.up && c.matches(k.host, k.peer.host) {
 				k.in.answerAgain()
 			}
 		}
@@ -213,56 +212,6 @@ func (s *Simnet) letGo(p *packet) {
 	default:
 		s.launch(p, s.t)
 	}
-}
-
-// Clog keeps everything that arrives over the links from origin to target, one direction, for d, or, if d is zero or less, until unclog is called; "" is any
-// host. Then all of it is delivered at once, in order. Clogs add up. An unknown host is an error.
-func (s *Simnet) Clog(origin, target string, d time.Duration) (unclog func(), err error) {
-	var c *cut
-	err = s.control(func() error {
-		a, b, err := s.hostPair(origin, target)
-		if err != nil {
-			return err
-		}
-		c = s.clog(a, b, d)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return func() { _ = s.control(func() error { s.unclog(c); return nil }) }, nil
-}
-
-// clog clogs the links between hosts; nil is any.
-func (s *Simnet) clog(a, b *Host, d time.Duration) *cut {
-	c := &cut{mode: HoldPackets, clog: true, net: s, name: "clog " + hostOrAny(a) + "→" + hostOrAny(b)}
-	c.matches = func(from, to *Host) bool { return (a == nil || a == from) && (b == nil || b == to) }
-	c.end = event{act: c, host: a, key: hashString(0, c.name)}
-	s.cuts = append(s.cuts, c)
-	s.recut()
-	s.traceFault(EventFault, hostOrAny(a), hostOrAny(b), "clog")
-	s.pathsChanged(nil, nil)
-	if d > 0 {
-		s.after(&c.end, s.t+int64(min(d, century))-1)
-	}
-	return c
-}
-
-func (s *Simnet) unclog(c *cut) {
-	if !c.healed {
-		s.traceFault(EventRepair, "", "", c.name)
-		s.heal(c)
-	}
-}
-
-// fire is the end of a clog.
-func (c *cut) fire(int64) { c.net.unclog(c) }
-
-func hostOrAny(h *Host) string {
-	if h == nil {
-		return "*"
-	}
-	return h.name
 }
 
 // reject answers a packet that a cut rejected: dials and streams get an RST from nearby.

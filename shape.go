@@ -3,6 +3,7 @@ package gosimnet
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // PartitionShape says who can hear whom while a partition lasts. The names are Jepsen's and those of simulators of replicated state
@@ -18,7 +19,7 @@ const (
 	RandomHalves                           // two random halves
 	MinorityThird                          // a random third, rounded down but at least one, and the rest
 	Bridge                                 // two halves that hear only the host between them, which hears both
-	MajoritiesRing                         // a random ring, in which each host hears a majority, and no two the same one
+	MajoritiesRing                         // a random ring, in which each host hears a majority, and no two the same one; of three hosts each hears one, in one direction
 )
 
 // String is the name of the constant.
@@ -92,6 +93,9 @@ func (d *dice) word() uint64 {
 
 // upTo is a number from 0 to n-1.
 func (d *dice) upTo(n int) int { return int(d.word() % uint64(n)) }
+
+// within is a number of nanoseconds from 0 to below t.
+func (d *dice) within(t time.Duration) int64 { return int64(unit(d.word()) * float64(t)) }
 
 // shuffle orders hosts at random.
 func (d *dice) shuffle(hosts []*Host) []*Host {
@@ -180,16 +184,20 @@ func bridge(hosts []*Host, oneWay bool) func(from, to *Host) bool {
 }
 
 // ring lets each host hear its nearest neighbours on a ring, as few as make a majority with itself, an equal number on
-// both sides.
+// both sides; of three hosts, only the one that comes after it.
 func ring(hosts []*Host, oneWay bool) func(from, to *Host) bool {
 	place, n := places(hosts), len(hosts)
-	reach := (Majority(n) - 1 + 1) / 2
+	after := Majority(n) / 2
+	before := after
+	if before+1+after == n {
+		before--
+	}
 	return func(from, to *Host) bool {
 		a, b := place[from], place[to]
 		if a == 0 || b == 0 || a > b && oneWay {
 			return false
 		}
 		apart := (a - b + n) % n
-		return min(apart, n-apart) > reach
+		return apart > after && n-apart > before
 	}
 }

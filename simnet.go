@@ -123,7 +123,8 @@ type Simnet struct {
 	scheduler
 	cfg      SimNetConfig
 	seed     uint64
-	hops     Latency // of links whose config has none
+	hops     Latency    // of links whose config has none
+	usual    LinkConfig // of links that have no setting
 	scenario Scenario
 	life     *idem.Halter
 
@@ -170,6 +171,8 @@ func New(cfg *SimNetConfig) (*Simnet, error) {
 	s.begin(cfg.BarrierOff)
 	s.seed = mix(s.cfg.Seed + golden)
 	s.hops = Uniform(s.cfg.MinHop, s.cfg.MaxHop)
+	s.cfg.Link = s.cfg.Link.own()
+	s.usual = s.cfg.Link
 	s.scenario = Scenario{MinHop: s.cfg.MinHop, MaxHop: s.cfg.MaxHop}
 	binary.LittleEndian.PutUint64(s.scenario.Seed[:], s.cfg.Seed)
 	s.trace.hash = sha256.New()

@@ -217,6 +217,7 @@ func (o *answerOp) needed(at int64) int64 { return (*windowOp)(o).needed(at) }
 
 func (o *answerOp) admit(at int64) {
 	h := (*half)(o)
+	h.settle(at)
 	if !h.dead && (h.unanswered() || h.unheard()) && !h.reader.deaf(kindProbe) {
 		h.acknowledge(h.segments.base, never, at)
 	}

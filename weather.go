@@ -30,7 +30,7 @@ type Weather struct {
 		Every, Last time.Duration
 		AtMost      int // hosts without power at once, by whatever cause; 0: a minority of the hosts
 	}
-	// Degrade gives a random link, in one direction, other properties for a while.
+	// Degrade gives a random link, in one direction, other properties for a while. What To leaves zero stays as it is.
 	Degrade struct {
 		Every, Last time.Duration
 		To          LinkConfig
@@ -46,14 +46,18 @@ func (w Weather) String() string {
 		}
 	}
 	p := w.Partitions
-	shape := fmt.Sprintf("%v partitions (%v)", p.Shape, p.Mode)
+	shape := fmt.Sprintf("%v partitions (%v, at least %v, and %v apart)", p.Shape, p.Mode, p.MinApart.Round(time.Millisecond), p.MinTogether.Round(time.Millisecond))
 	if p.OneWay {
 		shape = "one-way " + shape
 	}
 	add(p.Every, p.Last, shape)
 	add(w.Clogs.Every, w.Clogs.Last, "clogs")
-	add(w.PowerCuts.Every, w.PowerCuts.Last, "power cuts")
-	add(w.Degrade.Every, w.Degrade.Last, "degraded links")
+	cuts := "power cuts"
+	if w.PowerCuts.AtMost > 0 {
+		cuts += fmt.Sprintf(" (%d at once at most)", w.PowerCuts.AtMost)
+	}
+	add(w.PowerCuts.Every, w.PowerCuts.Last, cuts)
+	add(w.Degrade.Every, w.Degrade.Last, fmt.Sprintf("degraded links (%v)", w.Degrade.To))
 	if len(parts) == 0 {
 		return "calm"
 	}
@@ -95,7 +99,7 @@ func (s *Simnet) SetWeather(w Weather) error {
 	if err := w.validate(); err != nil {
 		return err
 	}
-	w.Hosts = slices.Clone(w.Hosts)
+	w.Hosts, w.Degrade.To = slices.Clone(w.Hosts), w.Degrade.To.own()
 	return s.control(func() error {
 		if _, err := s.hostsNamed(w.Hosts); err != nil {
 			return err
@@ -184,26 +188,54 @@ func (st *storm) fire(now int64) {
 	st.wait(end)
 }
 
-// spell is a fault of the weather that is there, until its event.
+// spell is a fault that is there until its event, or one that comes then.
 type spell struct {
 	event
-	net  *Simnet
-	mend func()
+	net   *Simnet
+	begin func() // of one that comes
+	mend  func() // of one that is there
 }
 
+// spell ends a fault at an instant.
 func (s *Simnet) spell(mend func(), end int64, key uint64) {
-	sp := &spell{net: s, mend: mend}
+	s.enlist(&spell{net: s, mend: mend}, end, key)
+}
+
+// later begins a fault at an instant.
+func (s *Simnet) later(at int64, key uint64, begin func()) {
+	s.enlist(&spell{net: s, begin: begin}, at, key)
+}
+
+func (s *Simnet) enlist(sp *spell, at int64, key uint64) {
 	sp.event = event{act: sp, key: key}
 	s.spells = append(s.spells, sp)
-	s.after(&sp.event, end)
+	s.after(&sp.event, at)
 }
 
-// fire is the end of a fault.
+// fire is the end of a fault, or its beginning.
 func (sp *spell) fire(int64) {
+	if sp.over(); sp.mend != nil {
+		sp.mend()
+	} else {
+		sp.begin()
+	}
+}
+
+// over takes the spell off the books.
+func (sp *spell) over() {
 	s := sp.net
 	s.spells = slices.DeleteFunc(s.spells, func(o *spell) bool { return o == sp })
 	s.agenda.remove(&sp.event)
-	sp.mend()
+}
+
+// endSpells mends the faults that are there, and lets those that would come be.
+func (s *Simnet) endSpells() {
+	for len(s.spells) > 0 {
+		sp := s.spells[0]
+		if sp.over(); sp.mend != nil {
+			sp.mend()
+		}
+	}
 }
 
 // exposed are the hosts whom the weather may hurt.
@@ -279,34 +311,31 @@ func (s *Simnet) degrade(d *dice) (mend func()) {
 	if from == nil {
 		return nil
 	}
-	s.spoil(from, to, &s.weather.Degrade.To)
-	return func() { s.spoil(from, to, nil) }
-}
-
-// spoil sets what a link is for a while, or, for nil, what it was before.
-func (s *Simnet) spoil(from, to *Host, cfg *LinkConfig) {
-	kind := EventRepair
-	l := s.linkBetween(from, to)
-	l.spoilt = nil
-	if cfg != nil {
-		c := *cfg
-		l.spoilt, kind = &c, EventFault
+	l, worse := s.linkBetween(from, to), s.weather.Degrade.To
+	s.spoil(l, &worse, EventFault)
+	return func() {
+		if l.spoilt == &worse {
+			s.spoil(l, nil, EventRepair)
+		}
 	}
-	s.configure(l)
-	s.traceFault(kind, from.name, to.name, "degraded")
-	s.reestimate()
-	s.pathsChanged(from, to)
 }
 
-// Heal mends every fault, isolation, partition, cut and clog, ends the weather and what is left of it, and lets go what rules hold. Latencies, rates and what else SetLink
-// has set stay as they are, and so do rules. Hosts without power stay off, but for those whose power the weather took. What
-// was held is delivered; streams whose segments were lost send them again when their time comes.
+// spoil sets what is worse about a link for a while, or, for nil, ends that.
+func (s *Simnet) spoil(l *link, worse *LinkConfig, kind string) {
+	l.spoilt = worse
+	s.traceFault(kind, l.from.name, l.to.name, "degraded")
+	s.reconfigure(l.from, l.to)
+}
+
+// Heal mends everything: faults, isolation, partitions, cuts and clogs, and what links do to packets by loss, duplication, corruption and reordering, whoever has set it. It ends
+// the weather and what is left of it, and lets go what rules hold. Latencies, their order, rates, queues and MTUs stay as they are, and so do rules. Hosts without
+// power stay off, but for those whose power the weather took. What was held is delivered; streams whose segments were lost send them again when their
+// time comes.
 func (s *Simnet) Heal() {
 	_ = s.control(func() error {
 		s.endWeather()
-		for len(s.spells) > 0 {
-			s.spells[0].fire(s.t)
-		}
+		s.endSpells()
+		s.mendLinks()
 		for len(s.cuts) > 0 {
 			s.heal(s.cuts[0])
 		}
@@ -320,109 +349,4 @@ func (s *Simnet) Heal() {
 		s.faultsChanged(scope{}, false)
 		return nil
 	})
-}
-
-// SwizzleClog clogs the links to hosts, or to all for none named, one after the other at random instants in the first half of a window, and unclogs them in another random order in
-// the second half: FoundationDB found that this finds what simple partitions do not. All is released when the window is over. An unknown host and a
-// window below a microsecond are errors.
-func (s *Simnet) SwizzleClog(window time.Duration, hosts ...string) error {
-	if window < time.Microsecond {
-		return fmt.Errorf("gosimnet: a window of %v is too short", window)
-	}
-	return s.control(func() error {
-		among, err := s.hostsNamed(hosts)
-		if err != nil {
-			return err
-		}
-		s.shaped++
-		d := dice{s.seed, s.shaped, drawSwizzle, 0}
-		half := float64(window / 2)
-		for _, h := range d.shuffle(among) {
-			from := int64(unit(d.word()) * half)
-			until := int64(window/2) + int64(unit(d.word())*half)
-			s.spell(func() {
-				c := s.clog(nil, h, 0)
-				s.spell(func() { s.unclog(c) }, max(s.t, s.t+until-from), d.word())
-			}, s.t+from, d.word())
-		}
-		return nil
-	})
-}
-
-// Swarm draws a link and a weather for hosts, or for all for none named, within limits that a healthy cluster of replicas survives: each family of
-// faults is there or not, by the toss of a coin, and each figure is drawn anew. The same seed draws the same. Their String
-// methods say what was drawn.
-func Swarm(seed uint64, hosts ...string) (LinkConfig, Weather) {
-	d := &dice{mix(seed + golden), 0, drawSwarm, 0}
-	between := func(least, most time.Duration) time.Duration {
-		return least + time.Duration(unit(d.word())*float64(most-least))
-	}
-	coin := func() bool { return d.word()&1 == 0 }
-	ms, sec := time.Millisecond, time.Second
-	var l LinkConfig
-	floor := between(ms/10, 20*ms)
-	l.Latency = Exponential(floor, floor+between(ms/10, 30*ms))
-	set := func(p *float64, most float64) {
-		if coin() {
-			*p = unit(d.word()) * most
-		}
-	}
-	set(&l.Loss, 0.1)
-	set(&l.Duplicate, 0.1)
-	set(&l.Reorder, 0.1)
-	if coin() {
-		l.Ordering = Unordered
-	}
-	if coin() {
-		l.QueueBytes = 16<<10 + d.upTo(240<<10)
-		l.BitsPerSecond = int64(between(5*1000*1000, 1000*1000*1000))
-		l.Overflow = Overflow(d.upTo(3))
-	}
-	w := Weather{Hosts: slices.Clone(hosts)}
-	if coin() {
-		p := &w.Partitions
-		p.Every, p.Last = between(5*sec, 60*sec), between(sec, 10*sec)
-		p.MinTogether, p.MinApart = between(sec, 5*sec), between(ms, sec)
-		p.Shape, p.OneWay = PartitionShape(d.upTo(int(RandomHalves)+1)), coin()
-		p.Mode = []PartitionMode{DropPackets, HoldPackets}[d.upTo(2)]
-	}
-	if coin() {
-		w.Clogs.Every, w.Clogs.Last = between(sec, 20*sec), between(10*ms, 2*sec)
-	}
-	if coin() {
-		w.PowerCuts.Every, w.PowerCuts.Last = between(10*sec, 120*sec), between(100*ms, 10*sec)
-	}
-	if coin() {
-		w.Degrade.Every, w.Degrade.Last = between(5*sec, 60*sec), between(sec, 10*sec)
-		w.Degrade.To = LinkConfig{Latency: Uniform(floor, floor+between(50*ms, 500*ms)), Loss: 0.3 * unit(d.word())}
-	}
-	return l, w
-}
-
-// String tells what is not the default.
-func (c LinkConfig) String() string {
-	var parts []string
-	add := func(on bool, format string, args ...any) {
-		if on {
-			parts = append(parts, fmt.Sprintf(format, args...))
-		}
-	}
-	add(c.Latency != nil, "latency %v", c.Latency)
-	add(c.Loss > 0 && c.Burst == nil, "loss %.3g", c.Loss)
-	if b := c.Burst; b != nil {
-		add(true, "bursts %.3g/%.3g, loss %.3g/%.3g", b.GoodToBad, b.BadToGood, b.LossGood, b.LossBad)
-	}
-	add(c.Duplicate > 0, "duplicates %.3g", c.Duplicate)
-	add(c.Corrupt > 0, "corrupts %.3g", c.Corrupt)
-	add(c.Reorder > 0, "reorders %.3g", c.Reorder)
-	add(c.Ordering != Ordered, "%v", c.Ordering)
-	add(c.BitsPerSecond > 0, "%.3g Mbit/s", float64(c.BitsPerSecond)/1e6)
-	add(c.Trace != nil, "a delivery trace")
-	add(c.QueueBytes > 0, "queue %d B", c.QueueBytes)
-	add(c.Overflow != DropNewest, "%v", c.Overflow)
-	add(c.MTU > 0, "MTU %d", c.MTU)
-	if len(parts) == 0 {
-		return "default link"
-	}
-	return strings.Join(parts, ", ")
 }
