@@ -245,7 +245,7 @@ func (op *dial) run(ctx context.Context, d *Dialer) error {
 	if h.powerOff || op.local.Port() != 0 && h.off(op.local.Port()) {
 		return sysErr("connect", syscall.ENETDOWN)
 	}
-	if op.dst.Addr().IsMulticast() || !op.local.Addr().IsValid() || op.dst.Addr() == limitedBroadcast {
+	if many(op.dst.Addr()) || !op.local.Addr().IsValid() {
 		return sysErr("connect", syscall.ENETUNREACH)
 	}
 	op.to = h.owner(op.dst.Addr())
@@ -268,8 +268,6 @@ func (op *dial) run(ctx context.Context, d *Dialer) error {
 	}
 	return timeoutError{}
 }
-
-var limitedBroadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
 
 // start issues the dial. Its port and its place among other dials are decided at admission.
 func (op *dial) start() {

@@ -227,6 +227,7 @@ func (s *Simnet) corrupt(p *packet) string {
 		return CauseCorrupt
 	}
 	if len(p.payload) > 0 {
+		p.payload = slices.Clone(p.payload) // other copies of it may be under way
 		bit := draw(s.seed, p.flow.key, drawBit, p.event.n) % uint64(8*len(p.payload))
 		p.payload[bit/8] ^= 1 << (bit % 8)
 	}
