@@ -53,7 +53,7 @@ func (h *Host) dialCircuit(ctx context.Context, d *Dialer, network, address stri
 		}
 		op.claim(&SimNetAddr{network, a.addr})
 	}
-	if err := op.run(ctx, d); err != nil {
+	if err := op.run(ctx, d, d.until(ctx, s)); err != nil {
 		s.disown(op.here, op.end)
 		return fail(err)
 	}

@@ -47,7 +47,8 @@ func (h *Host) DialTimeout(network, address string, timeout time.Duration) (net.
 
 // DialContext connects to an address. Networks are "tcp", "tcp4", "tcp6", for a *Conn, and "simnet" and "gosimnet", for a *Circuit. An
 // address is "host:port": a host's name, an IP address, "localhost" or "" for the host itself, and a number or a well-known service's name; for message circuits it is
-// the name of an endpoint. A name that stands for several addresses is dialled at the IPv4 one, unless only the other has a listener.
+// the name of an endpoint. A name that stands for several addresses of a host is dialled at the first one, unless only another has a listener; if it stands
+// for several hosts, they are tried one after the other, each for its share of the time that is left. See Simnet.AddRecord and SetView for what names stand for.
 //
 // A connection takes a round trip. Nobody listening is ECONNREFUSED after that. A peer that does not answer, because it is off, cut off, or
 // its backlog is full, is asked again after 1, 3, 7, 15, 31 and 63 s, and after 127 s it is ETIMEDOUT. The context bounds the dial only: once it is made, the connection lives on.
@@ -87,7 +88,8 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	if t == transportUDP {
 		return h.dialPacket(ctx, d, network, address, f)
 	}
-	dst, others, asked, err := h.destination(ctx, d.until(ctx, s), network, address, f)
+	until := d.until(ctx, s)
+	dst, others, asked, err := h.destination(ctx, until, network, address, f)
 	if err != nil {
 		return fail(err)
 	}
@@ -95,18 +97,60 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	if err != nil {
 		return fail(err)
 	}
-	op := &dial{net: s, host: h, network: network, dst: dst, others: others}
-	err = op.bind(from)
-	if err == nil {
-		err = op.run(ctx, d)
-	}
-	if err != nil {
+	var first error
+	for {
+		same, rest, hosts := h.sameHost(dst.Addr(), others)
+		op := &dial{net: s, host: h, network: network, dst: dst, others: same}
+		err = op.bind(from)
+		if err == nil {
+			err = op.run(ctx, d, share(s.t, until, hosts))
+		}
+		if err == nil {
+			return op.conn, nil
+		}
 		if asked == dst {
 			asked = op.dst
 		}
-		return nil, opError("dial", network, d.LocalAddr, tcpAddr(asked), err)
+		if first == nil {
+			first = opError("dial", network, d.LocalAddr, tcpAddr(asked), err)
+		}
+		if len(rest) == 0 || s.closed || ctx.Err() != nil || until <= s.t {
+			return nil, first
+		}
+		dst, others = netip.AddrPortFrom(rest[0], dst.Port()), rest[1:]
+		asked = dst
 	}
-	return op.conn, nil
+}
+
+// sameHost divides the other addresses of a name into those of the host that has one address, and the rest, and counts the hosts.
+func (h *Host) sameHost(a netip.Addr, others []netip.Addr) (same, rest []netip.Addr, hosts int) {
+	first := h.owner(a)
+	if first != nil && !slices.ContainsFunc(others, func(b netip.Addr) bool { return h.owner(b) != first }) {
+		return others, nil, 1
+	}
+	owners := []*Host{first}
+	for _, b := range others {
+		o := h.owner(b)
+		if o == first && o != nil {
+			same = append(same, b)
+			continue
+		}
+		rest = append(rest, b)
+		if o == nil || !slices.Contains(owners, o) {
+			owners = append(owners, o)
+		}
+	}
+	return same, rest, len(owners)
+}
+
+// share is when the attempt to reach one of several hosts ends: each gets its part of the time that is left, and two seconds, if
+// there are so many, as in package net.
+func share(now, until int64, hosts int) int64 {
+	const least = 2e9
+	if until == never || until <= now {
+		return until
+	}
+	return min(until, now+max((until-now)/int64(hosts), least))
 }
 
 // localAddr is the dialer's local address, nil if it has none. It must be of the network's kind.
@@ -235,13 +279,13 @@ type dial struct {
 	err     error
 }
 
-// run makes the connection.
-func (op *dial) run(ctx context.Context, d *Dialer) error {
+// run makes the connection, until an instant at most.
+func (op *dial) run(ctx context.Context, d *Dialer, until int64) error {
 	s, h := op.net, op.host
 	if err := ctx.Err(); err != nil {
 		return contextError(err, false)
 	}
-	op.limit.at = d.until(ctx, s)
+	op.limit.at = until
 	op.limit.init(s, h, &op.waiting, 0, 4)
 	if op.limit.expired() {
 		return expiredError{}
@@ -249,7 +293,7 @@ func (op *dial) run(ctx context.Context, d *Dialer) error {
 	if h.powerOff || op.local.Port() != 0 && h.off(op.local.Port()) {
 		return sysErr("connect", syscall.ENETDOWN)
 	}
-	if op.dst.Addr().IsMulticast() || !op.local.Addr().IsValid() || op.dst.Addr() == limitedBroadcast {
+	if many(op.dst.Addr()) || !op.local.Addr().IsValid() {
 		return sysErr("connect", syscall.ENETUNREACH)
 	}
 	op.to = h.owner(op.dst.Addr())
@@ -272,8 +316,6 @@ func (op *dial) run(ctx context.Context, d *Dialer) error {
 	}
 	return timeoutError{}
 }
-
-var limitedBroadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
 
 // start issues the dial. Its port and its place among other dials are decided at admission.
 func (op *dial) start() {

@@ -40,6 +40,9 @@ func contextError(err error, begun bool) error {
 	return expiredError{}
 }
 
+// errMissingAddress is package net's, by its words.
+var errMissingAddress = errors.New("missing address")
+
 // sysErr wraps an errno as package net does, with the system call that reports it.
 func sysErr(call string, errno syscall.Errno) error { return os.NewSyscallError(call, errno) }
 

@@ -38,9 +38,10 @@ type Host struct {
 	sockets      map[uint16][]*PacketConn
 	bound        map[uint16]uint64 // sockets so far, by port
 	socketCursor uint16
-	views        map[string]View   // by folded name
-	asked        map[uint64]uint64 // queries so far, by question
-	lookups      waitlist          // that get no answer
+	views        map[string]View    // by folded name
+	joined       map[netip.Addr]int // sockets that are members of a group
+	about        map[uint64]uint64  // conversations so far, by what they are about
+	lookups      waitlist           // that get no answer
 	timers       []*SimTimer
 	dials        []*dial
 	programs     []*program

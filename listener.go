@@ -85,12 +85,8 @@ func (l *Listener) bindPort(address string, f family) error {
 	if err != nil {
 		return err
 	}
-	wildcard := netip.IPv6Unspecified()
 	l.family = f
-	if f == onlyV4 {
-		wildcard = netip.IPv4Unspecified()
-	}
-	ip := wildcard
+	ip := wildcard(f)
 	if !t.any && !t.addrs[0].IsUnspecified() {
 		ip = t.addrs[0]
 	}

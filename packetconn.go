@@ -33,7 +33,13 @@ type PacketConn struct {
 	id      uint64         // what its flows' keys are made of
 	asks    bool           // it is bound by its first datagram, a query
 	flows   map[netip.AddrPort]*flow
-	heard   map[netip.AddrPort]uint64 // the keys of the flows that came from there last
+	casts   uint64 // datagrams to several hosts so far
+	groups  []netip.Addr
+	shared  bool // it shares its port with others that do
+	mute    bool // what it sends to groups does not come back to its host
+
+	castFlows map[castKey]*flow
+	heard     map[netip.AddrPort]uint64 // the keys of the flows that came from there last
 
 	queue     []*packet
 	queued    int // what the queue counts
@@ -64,22 +70,22 @@ func (h *Host) listenPacket(network, address string) (*PacketConn, error) {
 		return fail(nil, h.broken)
 	}
 	t, f, err := parseNetwork(network)
-	if err != nil || t != transportUDP {
-		return fail(nil, net.UnknownNetworkError(network))
+	if err != nil {
+		return fail(nil, err)
 	}
 	s := h.net
 	if err := s.enter(); err != nil {
 		return fail(nil, err)
 	}
 	defer s.leave()
+	if t != transportUDP {
+		return fail(nil, &net.AddrError{Err: "unexpected address type", Addr: address})
+	}
 	dst, err := h.resolve(context.Background(), never, network, address, f)
 	if err != nil {
 		return fail(nil, err)
 	}
-	ip := netip.IPv6Unspecified()
-	if f == onlyV4 {
-		ip = netip.IPv4Unspecified()
-	}
+	ip := wildcard(f)
 	if !dst.any && !dst.addrs[0].IsUnspecified() {
 		ip = dst.addrs[0]
 	}
@@ -133,9 +139,18 @@ func (h *Host) connectPacket(ctx context.Context, d *Dialer, network string, f f
 	return c, nil
 }
 
-// openPacket binds a socket, and connects it if it has a remote address.
+// openPacket binds a socket, and connects it if it has a remote address. A group's address means, as to package net, all addresses, and a
+// port that is shared.
 func (h *Host) openPacket(network string, f family, at, remote netip.AddrPort) (*PacketConn, error) {
+	shared := at.Addr().IsMulticast()
+	if shared {
+		if f == anyFamily && at.Addr().Is4() {
+			f = onlyV4
+		}
+		at = netip.AddrPortFrom(wildcard(f), at.Port())
+	}
 	c := h.newSocket(network, f, at, remote)
+	c.shared = shared
 	start := uint16(0)
 	if at.Port() == 0 {
 		start = c.name()
@@ -156,7 +171,7 @@ func (h *Host) newSocket(network string, f family, at, remote netip.AddrPort) *P
 // bind gives the socket its address. A free port is looked for from a place on.
 func (c *PacketConn) bind(start uint16) error {
 	h := c.host
-	if h.owner(c.at.Addr()) != h || c.at.Addr().IsMulticast() {
+	if h.owner(c.at.Addr()) != h && !broadcast(c.at.Addr()) {
 		return sysErr("bind", syscall.EADDRNOTAVAIL)
 	}
 	if h.off(c.at.Port()) {
@@ -192,6 +207,8 @@ func (c *PacketConn) name() uint16 {
 	whom, n, k := c.remote.Addr().String(), uint64(0), conversation{transportUDP, c.remote.Port()}
 	if o := h.owner(c.remote.Addr()); o != nil {
 		whom, n = o.name, c.net.linkBetween(h, o).countDial(k)
+	} else if many(c.remote.Addr()) {
+		n = h.countAbout(k.key(h.name, 0, whom))
 	}
 	c.id = k.key(h.name, n, whom)
 	return uint16(c.id % ephemeralPorts)
@@ -208,8 +225,11 @@ func (h *Host) freeSocket(start uint16) uint16 {
 	return 0
 }
 
-// conflicts reports whether two sockets would get the same datagrams.
+// conflicts reports whether two sockets would get the same datagrams, and one of them will not share.
 func (c *PacketConn) conflicts(o *PacketConn) bool {
+	if c.shared && o.shared {
+		return false
+	}
 	if c.at.Addr() == o.at.Addr() {
 		return c.family == o.family || !c.at.Addr().IsUnspecified() || c.family == anyFamily || o.family == anyFamily
 	}
@@ -222,11 +242,19 @@ func (c *PacketConn) hears(src, dst netip.AddrPort) bool {
 	return here && (!c.remote.IsValid() || c.remote == src)
 }
 
-// socketFor finds who gets what is sent from src to dst: a connected socket before others.
+// wildcard is the address of a socket that is bound to all addresses of a family.
+func wildcard(f family) netip.Addr {
+	if f == onlyV4 {
+		return netip.IPv4Unspecified()
+	}
+	return netip.IPv6Unspecified()
+}
+
+// socketFor finds who gets what is sent from src to dst: a connected socket before others, and of several that share a port the last.
 func (h *Host) socketFor(src, dst netip.AddrPort) *PacketConn {
 	var found *PacketConn
 	for _, c := range h.sockets[dst.Port()] {
-		if c.hears(src, dst) && (found == nil || c.remote.IsValid()) {
+		if c.hears(src, dst) && (found == nil || c.remote.IsValid() || !found.remote.IsValid()) {
 			found = c
 		}
 	}
@@ -465,6 +493,10 @@ func (c *PacketConn) transmit(b []byte, to netip.AddrPort, call string) (int, er
 			return 0, c.opErr("write", udpAddr(to), err)
 		}
 	}
+	if many(to.Addr()) {
+		c.castTo(b, to)
+		return len(b), nil
+	}
 	f := c.flowTo(to)
 	if f == nil {
 		return len(b), nil
@@ -484,6 +516,8 @@ func (c *PacketConn) sendable(b []byte, to netip.AddrPort, call string) error {
 		return sysErr(call, syscall.EMSGSIZE)
 	case to.Port() == 0:
 		return sysErr(call, syscall.EINVAL)
+	case !c.source(to.Addr()).IsValid():
+		return sysErr(call, syscall.ENETUNREACH)
 	case c.failure != nil:
 		return c.report(call)
 	}
@@ -501,16 +535,20 @@ func (c *PacketConn) flowTo(to netip.AddrPort) *flow {
 	if f != nil && f.key == key {
 		return f
 	}
-	src := c.at
-	if src.Addr().IsUnspecified() {
-		src = netip.AddrPortFrom(c.host.sourceFor(to.Addr()), src.Port())
-	}
-	f = &flow{net: c.net, from: c.host, to: owner, src: src, dst: to, network: "udp", key: key}
+	f = &flow{net: c.net, from: c.host, to: owner, src: c.source(to.Addr()), dst: to, network: "udp", key: key}
 	if c.flows == nil {
 		c.flows = make(map[netip.AddrPort]*flow)
 	}
 	c.flows[to] = f
 	return f
+}
+
+// source is where datagrams to an address come from; it is invalid if the host has no address of that family.
+func (c *PacketConn) source(to netip.Addr) netip.AddrPort {
+	if a := c.at.Addr(); !a.IsUnspecified() && !broadcast(a) {
+		return c.at
+	}
+	return netip.AddrPortFrom(c.host.sourceFor(to), c.at.Port())
 }
 
 // keyTo is the key of the flow to an address. An answer has one made of what it answers, because the other port may be one that
@@ -528,6 +566,10 @@ func (c *PacketConn) keyTo(to netip.AddrPort, owner *Host) uint64 {
 // arriveDatagram is the arrival of a datagram at a host.
 func (h *Host) arriveDatagram(p *packet, now int64) {
 	s := h.net
+	if many(p.flow.dst.Addr()) {
+		h.arriveCast(p, now)
+		return
+	}
 	c := h.socketFor(p.flow.src, p.flow.dst)
 	if c == nil {
 		if h.servesNames(p.flow.dst.Port()) {
@@ -538,14 +580,19 @@ func (h *Host) arriveDatagram(p *packet, now int64) {
 		s.release(p)
 		return
 	}
+	c.enqueue(p, now)
+}
+
+// enqueue lets a datagram wait to be read, or loses it.
+func (c *PacketConn) enqueue(p *packet, now int64) {
 	if c.queued+p.size+datagramOverhead > c.limit {
-		s.tracePacket(EventLost, p, now, CauseOverflow)
-		s.release(p)
+		c.net.tracePacket(EventLost, p, now, CauseOverflow)
+		c.net.release(p)
 		return
 	}
 	c.queue = append(c.queue, p)
 	c.queued += p.size + datagramOverhead
-	s.wakeFirst(c.readers)
+	c.net.wakeFirst(c.readers)
 }
 
 // unreachable sends an ICMP message to a connected sender; others would not hear of it.
@@ -584,12 +631,17 @@ func (c *PacketConn) Close() error {
 	if c.closed {
 		return c.opErr("close", nil, net.ErrClosed)
 	}
+	c.shut()
+	return nil
+}
+
+// shut closes the socket.
+func (c *PacketConn) shut() {
 	c.closed = true
 	if !c.forgotten && !c.asks {
 		c.unbind()
 	}
 	c.net.wakeAll(c.readers, true)
-	return nil
 }
 
 // unbind takes the socket off its host's books.
@@ -600,6 +652,7 @@ func (c *PacketConn) unbind() {
 		delete(c.host.sockets, port)
 	}
 	c.queue = nil
+	c.leaveAll()
 }
 
 // forget is the end of the socket because its host loses power.

@@ -229,7 +229,7 @@ func (p *packet) reject(now int64) {
 	case p.circuit != nil:
 		answer.conn = p.circuit.conn.peer
 		answer.flow = &p.circuit.conn.out.flow
-	case p.socket != nil && p.kind == kindDatagram && p.socket.remote.IsValid():
+	case p.socket != nil && p.kind == kindDatagram && p.socket.remote.IsValid() && !many(p.flow.dst.Addr()): // RFC 1122, section 3.2.2
 		answer.kind, answer.socket = kindICMP, p.socket
 		answer.flow = p.socket.back(p.flow)
 	default:

@@ -88,17 +88,21 @@ func (c *PacketConn) bindQuery(query []byte) error {
 	h := c.host
 	question := query[min(len(query), 2):] // after the transaction's number, which is random
 	c.id = hashString(hashString(domainPort, h.name), string(question))
-	if h.asked == nil {
-		h.asked = make(map[uint64]uint64)
-	}
-	n := h.asked[c.id]
-	h.asked[c.id]++
-	c.id = mix(c.id + n)
+	c.id = mix(c.id + h.countAbout(c.id))
 	if err := c.bind(uint16(c.id % ephemeralPorts)); err != nil {
 		return err
 	}
 	c.asks = false
 	return nil
+}
+
+// countAbout counts one more conversation about something, and tells how many there were before.
+func (h *Host) countAbout(what uint64) uint64 {
+	if h.about == nil {
+		h.about = make(map[uint64]uint64)
+	}
+	h.about[what]++
+	return h.about[what] - 1
 }
 
 // patience is how long package net's resolver waits for an answer: 5 s, twice.

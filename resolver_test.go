@@ -315,6 +315,40 @@ func TestViewsFail(t *testing.T) {
 	})
 }
 
+func TestDialTriesAllHostsOfAName(t *testing.T) {
+	onNetwork(t, func(t *testing.T, s *gosimnet.Simnet) {
+		a, shut, off, up := s.Host("a"), s.Host("shut"), s.Host("off"), s.Host("up")
+		l, err := up.Listen("tcp", ":80")
+		must(t, err)
+		defer l.Close()
+		must(t, second(s.AlterHost("off", gosimnet.SHUTDOWN)))
+		address := func(h *gosimnet.Host) string { return "A " + h.Addrs()[0].String() }
+		must(t, s.AddRecord("web", address(shut), address(up), "AAAA "+up.Addrs()[1].String()))
+		must(t, s.AddRecord("slow", address(off), address(shut), address(up)))
+		must(t, s.AddRecord("down", address(shut), address(off), "A 10.9.9.9"))
+
+		start := time.Now()
+		c, err := a.Dial("tcp", "web:80")
+		must(t, err)
+		lasted(t, start, 2*roundTrip) // refused, and then taken
+		c.Close()
+
+		start = time.Now()
+		c, err = a.DialTimeout("tcp", "slow:80", 30*time.Second)
+		must(t, err)
+		lasted(t, start, 10*time.Second+2*roundTrip) // a third of the time, and a refusal
+		c.Close()
+
+		start = time.Now()
+		_, err = a.DialTimeout("tcp", "down:80", 3*time.Second)
+		lasted(t, start, 3*time.Second)
+		want := "dial tcp " + shut.Addrs()[0].String() + ":80: connect: connection refused"
+		if err == nil || err.Error() != want {
+			t.Errorf("%v, want the first error, %s", err, want)
+		}
+	})
+}
+
 func TestViewOfAllNames(t *testing.T) {
 	onNetwork(t, func(t *testing.T, s *gosimnet.Simnet) {
 		a, b := s.Host("a"), s.Host("b")

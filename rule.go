@@ -227,7 +227,8 @@ func (s *Simnet) corrupt(p *packet) string {
 		return CauseCorrupt
 	}
 	if len(p.payload) > 0 && !p.corrupted {
-		p.corrupted = true // once: a second flip would mend it
+		p.corrupted = true                  // once: a second flip would mend it
+		p.payload = slices.Clone(p.payload) // other copies of it may be under way
 		p.flow.way().stats.Corrupted.add(p)
 		bit := draw(s.seed, p.flow.key, drawBit, p.number) % uint64(8*len(p.payload))
 		p.payload[bit/8] ^= 1 << (bit % 8)

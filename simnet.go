@@ -129,12 +129,13 @@ type Simnet struct {
 	life     *idem.Halter
 
 	hosts     map[string]*Host
-	inOrder   []*Host // of creation
+	inOrder   []*Host // of creation; those of one instant in any order
 	byAddr    map[netip.Addr]*Host
 	v4, v6    uint32 // the last addresses given out
 	endpoints map[string]*endpoint
-	zone      map[string][]resource // added ones, by folded name
-	folded    map[string]*Host      // hosts whose name is not its own folded form, by that
+	zone      map[string][]resource  // added ones, by folded name
+	folded    map[string]*Host       // hosts whose name is not its own folded form, by that
+	members   map[netip.Addr][]*Host // of multicast groups, in canonical order
 	settings  []setting
 	cuts      []*cut
 	rules     []*rule
@@ -296,7 +297,7 @@ func (s *Simnet) host(name string) (*Host, error) {
 }
 
 // AddHost makes a host with addresses of one's own choice; with none it is given them as Host's are. A name or an address that is taken
-// already, and an address that no host can have (unspecified, multicast or loopback), are errors.
+// already, and an address that no host can have (unspecified, multicast, broadcast or loopback), are errors.
 func (s *Simnet) AddHost(name string, addrs ...netip.Addr) (*Host, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -311,7 +312,7 @@ func (s *Simnet) AddHost(name string, addrs ...netip.Addr) (*Host, error) {
 	own := make([]netip.Addr, len(addrs))
 	for i, a := range addrs {
 		a = a.Unmap()
-		if !a.IsValid() || a.IsUnspecified() || a.IsMulticast() || a.IsLoopback() || a.Zone() != "" {
+		if !a.IsValid() || a.IsUnspecified() || a.IsMulticast() || a.IsLoopback() || broadcast(a) || a.Zone() != "" {
 			return nil, &net.AddrError{Err: "no host can have this address", Addr: a.String()}
 		}
 		if s.byAddr[a] != nil || slices.Contains(own[:i], a) {
