@@ -27,8 +27,11 @@
 // choice. Dial and Listen understand host names, IP addresses, "localhost" and an empty host. Each host has all ports to itself, for streams and for datagrams. Port 0 is
 // a free one, from 49152 upwards.
 //
+// Dial knows the names of all hosts, and what [Simnet.AddRecord] and [Host.SetView] have added. [Host.Resolver] is for software that looks names up by itself: it asks a name server over
+// the simulated network.
+//
 // A service takes its network as a [Network], or as the two or three functions that it needs: a *Host in tests, [OS] in production.
-// In a bubble it must not look up names by package net, which would wait outside of the bubble.
+// In a bubble it must not look up names by package net's own resolver, which would wait outside of the bubble.
 //
 // # Links and latency
 //
@@ -62,7 +65,8 @@
 // # Datagrams
 //
 // "udp", "udp4" and "udp6" are datagrams: see [PacketConn]. They may be lost, and, if the link is set so, doubled, corrupted and reordered. Sending never waits. A full receive queue loses
-// what comes last. A connected socket is told once, by ECONNREFUSED, that it has sent to a closed port.
+// what comes last. A connected socket is told once, by ECONNREFUSED, that it has sent to a closed port. There are multicast groups, see
+// [Host.ListenMulticastUDP], and broadcasts, to 255.255.255.255 and, within 10.0.0.0/8, to 10.255.255.255.
 //
 // # Message circuits
 //
@@ -79,7 +83,7 @@
 //   - hosts that are cut off, or lose power: [Simnet.AlterHost]. A power cut ends the host's connections, listeners and [SimTimer] values without a word. Software that [Host.Run] has started is
 //     told by its context, and started again when the power is back. What the software holds in memory the simulation cannot take from it: keep it in variables of the
 //     function that Run calls;
-//   - links that deliver nothing for a while, and everything afterwards: [Simnet.Clog];
+//   - links that deliver nothing for a while, and everything afterwards: [Simnet.Clog], [Simnet.SwizzleClog];
 //   - connections that are reset: [Simnet.ResetConns];
 //   - a function that decides about every packet: [Simnet.AddRule];
 //   - faults that come and go by themselves: [Simnet.SetWeather].
@@ -90,7 +94,7 @@
 // # Looking
 //
 // [Simnet.GetSimnetSnapshot] is a picture of all hosts and connections: their health, what is under way, and who waits for what. [Simnet.Trace] lists the last events, [Simnet.TraceHash] condenses
-// all of them, and [Simnet.LinkStats] counts what became of packets, by cause.
+// all of them, and [Simnet.LinkStats] and [Simnet.AllLinkStats] count what became of packets, by cause.
 //
 // # Time and determinism
 //
@@ -128,7 +132,7 @@
 //   - Path MTU discovery. Fragments of a datagram are not packets of their own; a datagram is lost if one of its fragments would be. Streams on links that neither lose packets nor limit their rate, and
 //     at whose packets no rule looks, have segments of up to 64 KiB.
 //   - Simultaneous opening, and urgent data.
-//   - Routing, ARP, TTL and NAT: every host reaches every other directly. Multicast and broadcast.
+//   - Routing, ARP, TTL and NAT: every host reaches every other directly.
 //   - File descriptors: there is no SyscallConn and no File. Software that insists on *net.TCPConn does not run over it.
 //   - The processor and the disk: software takes no virtual time, and a power cut spares what it has written.
 //
