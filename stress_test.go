@@ -12,6 +12,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -142,6 +143,15 @@ func share[T any](a *chaos, all *[]T, x T) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	*all = append(*all, x)
+}
+
+// take takes all of what is shared.
+func (a *chaos) take(all *[]func()) []func() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	taken := *all
+	*all = nil
+	return taken
 }
 
 func (a actor) host() *gosimnet.Host { return a.net.Host(a.name()) }
@@ -437,11 +447,7 @@ func (a actor) repair() {
 	case 2:
 		a.check("AllHealthy", a.net.AllHealthy(a.coin(), a.coin()))
 	default:
-		a.mu.Lock()
-		undo := a.undo
-		a.undo = nil
-		a.mu.Unlock()
-		for _, f := range undo {
+		for _, f := range a.take(&a.undo) {
 			f()
 		}
 	}
@@ -615,7 +621,7 @@ func (a *chaos) rage(seed uint64, actors, ops int) *sync.WaitGroup {
 
 // settle heals the network and reads every stream to its end, which must come.
 func (a *chaos) settle() {
-	for _, f := range a.undo {
+	for _, f := range a.take(&a.undo) {
 		f()
 	}
 	a.net.Heal()
@@ -623,7 +629,10 @@ func (a *chaos) settle() {
 	a.check("SetLink", a.net.SetLink("", "", gosimnet.LinkConfig{}))
 	time.Sleep(2 * time.Minute)
 	var all sync.WaitGroup
-	for _, e := range a.ends {
+	a.mu.Lock()
+	ends := slices.Clone(a.ends)
+	a.mu.Unlock()
+	for _, e := range ends {
 		all.Go(func() {
 			e.conn.SetDeadline(time.Now().Add(time.Hour))
 			e.conn.CloseWrite()
@@ -633,11 +642,27 @@ func (a *chaos) settle() {
 				err = a.readFrom(e, b)
 			}
 			if errors.Is(err, os.ErrDeadlineExceeded) {
-				a.t.Errorf("stream %d neither goes on nor ends:\n%v", e.in.id, a.net.GetSimnetSnapshot())
+				a.t.Errorf("stream %d neither goes on nor ends: %v, accepted %d received %d", e.in.id, a.ofStream(e), e.in.accepted, e.in.received)
 			}
 		})
 	}
 	all.Wait()
+}
+
+// ofStream tells about a stream.
+func (a *chaos) ofStream(e *end) (all string) {
+	for _, p := range a.net.GetSimnetSnapshot().Peer {
+		for _, c := range p.Conn {
+			port := fmt.Sprint(":", e.conn.LocalAddr().(*net.TCPAddr).Port)
+			if port == ":80" {
+				port = fmt.Sprint(":", e.conn.RemoteAddr().(*net.TCPAddr).Port)
+			}
+			if strings.HasSuffix(c.Origin, port) || strings.HasSuffix(c.Target, port) {
+				all += "\n" + c.String()
+			}
+		}
+	}
+	return fmt.Sprint(e.conn.LocalAddr(), " → ", e.conn.RemoteAddr(), all)
 }
 
 // verdict counts the streams' directions that ended well, all of whose bytes must have come through.
@@ -704,4 +729,28 @@ func TestChaosOnTheWallClock(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestWindowUpdateLostWhileIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newNet(t, &gosimnet.SimNetConfig{ReceiveBuffer: 1000})
+		client, server := pair(s, "tcp", ":80")
+		if _, err := client.Write(make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		heal, err := s.CutLink(gosimnet.DropPackets, "b", "")
+		noError(t, err)
+		io.ReadFull(server, make([]byte, 1000))
+		time.Sleep(time.Second)
+		heal()
+		start := time.Now()
+		if _, err := client.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		server.SetReadDeadline(time.Now().Add(time.Minute))
+		if _, err := server.Read(make([]byte, 1)); err != nil || time.Since(start) > time.Second {
+			t.Errorf("Read after %v: %v", time.Since(start), err)
+		}
+	})
 }
