@@ -64,7 +64,7 @@ func waiting(t *testing.T, c *gosimnet.PacketConn) (all []string) {
 }
 
 // hears checks what has arrived at a socket.
-func hears(t *testing.T, who string, c *gosimnet.PacketConn, want ...string) {
+func hasGot(t *testing.T, who string, c *gosimnet.PacketConn, want ...string) {
 	t.Helper()
 	if got := waiting(t, c); !slices.Equal(got, want) {
 		t.Errorf("%s has got %q, want %q", who, got, want)
@@ -102,12 +102,12 @@ func TestBroadcastReachesEveryHost(t *testing.T) {
 					}
 				}
 				settle()
-				hears(t, "the sender", c, "hello")
+				hasGot(t, "the sender", c, "hello")
 				for _, o := range others {
-					hears(t, "a receiver", o)
+					hasGot(t, "a receiver", o)
 				}
 				for who, o := range deaf {
-					hears(t, who, o)
+					hasGot(t, who, o)
 				}
 			})
 		})
@@ -138,9 +138,9 @@ func TestBroadcastStaysInItsSubnet(t *testing.T) {
 		send(t, near, "all", udpAt("255.255.255.255", 7))
 		send(t, outside, "stray", udpAt("10.255.255.255", 7))
 		settle()
-		hears(t, "the near host", near, "subnet", "all")
-		hears(t, "the far host", outside, "all")
-		hears(t, "the host without IPv4", without)
+		hasGot(t, "the near host", near, "subnet", "all")
+		hasGot(t, "the far host", outside, "all")
+		hasGot(t, "the host without IPv4", without)
 		_, err = without.WriteTo([]byte("x"), udpAt("255.255.255.255", 7))
 		if !errors.Is(err, syscall.ENETUNREACH) {
 			t.Errorf("broadcast by a host without IPv4: %v", err)
@@ -169,7 +169,7 @@ func TestSocketOfABroadcastAddress(t *testing.T) {
 		send(t, c, "answer", udpAt(b.Addrs()[0].String(), 7))
 		b2 := make([]byte, 10)
 		settle()
-		hears(t, "the socket", c, "subnet")
+		hasGot(t, "the socket", c, "subnet")
 		must(t, second(d.Read(b2)))
 		must(t, second(d.Read(b2)))
 		if n, from, err := d.ReadFrom(b2); string(b2[:n]) != "answer" || err != nil || from.String() != a.Addrs()[0].String()+":7" {
@@ -185,10 +185,10 @@ func TestConnectedBroadcaster(t *testing.T) {
 		must(t, err)
 		must(t, second(c.Write([]byte("hello"))))
 		settle()
-		hears(t, "the receiver", b, "hello")
+		hasGot(t, "the receiver", b, "hello")
 		send(t, b, "answer", c.LocalAddr().(*net.UDPAddr))
 		settle()
-		hears(t, "the sender, whose peer is the broadcast address", c.(*gosimnet.PacketConn))
+		hasGot(t, "the sender, whose peer is the broadcast address", c.(*gosimnet.PacketConn))
 		must(t, b.Close())
 		must(t, second(c.Write([]byte("nobody listens"))))
 		settle()
@@ -227,15 +227,15 @@ func TestGroupReachesMembersAlone(t *testing.T) {
 				must(t, two.LeaveGroup(nil, to))
 				must(t, other.JoinGroup(nil, &net.IPAddr{IP: to.IP}))
 				settle()
-				hears(t, "a member that has left since", two, "first")
+				hasGot(t, "a member that has left since", two, "first")
 				send(t, sender, "second", to)
 				must(t, outside.SetMulticastLoopback(true))
 				settle()
-				hears(t, "the member", one, "second")
-				hears(t, "a host that has left", two)
-				hears(t, "a host that has joined", other, "second")
-				hears(t, "a member at another port", port)
-				hears(t, "a host that never joined", outside)
+				hasGot(t, "the member", one, "second")
+				hasGot(t, "a host that has left", two)
+				hasGot(t, "a host that has joined", other, "second")
+				hasGot(t, "a member at another port", port)
+				hasGot(t, "a host that never joined", outside)
 			})
 		})
 	}
@@ -260,14 +260,14 @@ func TestSocketsShareTheirGroupsPort(t *testing.T) {
 		}
 		// As on Linux, membership is the host's; a datagram to the host itself is for the last that came.
 		heard := []string{"239.0.0.1", "239.0.0.2", "224.0.0.1", "255.255.255.255"}
-		hears(t, "the first", one, heard...)
-		hears(t, "the second", two, heard...)
-		hears(t, "the last", bare, append(heard, a.Addrs()[0].String())...)
+		hasGot(t, "the first", one, heard...)
+		hasGot(t, "the second", two, heard...)
+		hasGot(t, "the last", bare, append(heard, a.Addrs()[0].String())...)
 		must(t, one.Close())
 		send(t, sender, "left", udpAt("239.0.0.1", 7))
 		send(t, sender, "stays", udpAt("239.0.0.2", 7))
 		settle()
-		hears(t, "the second", two, "stays")
+		hasGot(t, "the second", two, "stays")
 		must(t, bare.Close())
 		must(t, two.Close())
 		bound(t, a, "udp", ":7")
@@ -289,11 +289,11 @@ func TestGroupsComeBackToTheSender(t *testing.T) {
 				}
 				send(t, test.c, "x", group)
 				settle()
-				hears(t, "another host", far, "x")
+				hasGot(t, "another host", far, "x")
 				if test.loop {
-					hears(t, "the own host", m, "x")
+					hasGot(t, "the own host", m, "x")
 				} else {
-					hears(t, "the own host", m)
+					hasGot(t, "the own host", m)
 				}
 				test.loop = !test.loop
 				must(t, test.c.SetMulticastLoopback(test.loop))
@@ -375,16 +375,16 @@ func TestEveryCopyHasAFateOfItsOwn(t *testing.T) {
 		send(t, c, "\x00\x00", udpAt("255.255.255.255", 7))
 		must(t, second(s.AlterHost("off", gosimnet.SHUTDOWN)))
 		settle()
-		hears(t, "the sender", c, "\x00\x00")
+		hasGot(t, "the sender", c, "\x00\x00")
 		for _, name := range []string{"cut", "isolated", "slow", "held"} {
-			hears(t, name, members[name])
+			hasGot(t, name, members[name])
 		}
 		if got := waiting(t, members["well"]); len(got) != 1 || got[0] == "\x00\x00" {
 			t.Errorf("the corrupted copy is %q", got)
 		}
 		heal()
 		time.Sleep(2 * aWay)
-		hears(t, "held", members["held"], "\x00\x00")
+		hasGot(t, "held", members["held"], "\x00\x00")
 		if _, err := members["slow"].Read(make([]byte, 2)); err != nil {
 			t.Error(err)
 		}
@@ -408,11 +408,11 @@ func TestPowerCutEndsMembership(t *testing.T) {
 		again := bound(t, s.Host("b"), "udp", ":7")
 		send(t, c, "lost", group)
 		settle()
-		hears(t, "a socket made after the power cut", again)
+		hasGot(t, "a socket made after the power cut", again)
 		must(t, again.JoinGroup(nil, group))
 		send(t, c, "found", group)
 		settle()
-		hears(t, "a socket that has joined", again, "found")
+		hasGot(t, "a socket that has joined", again, "found")
 	})
 }
 

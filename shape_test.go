@@ -317,7 +317,7 @@ func TestImpossiblePartitionsAreErrors(t *testing.T) {
 	}
 }
 
-func TestPartitionsAddUp(t *testing.T) {
+func TestShapedPartitionsAddUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := letters(t, 1, 4)
 		one, err := s.Partition(gosimnet.DropPackets, []string{"a"}, []string{"b", "c"})
