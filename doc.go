@@ -27,8 +27,8 @@
 // choice. Dial and Listen understand host names, IP addresses, "localhost" and an empty host. Each host has all ports to itself, for streams and for datagrams. Port 0 is
 // a free one, from 49152 upwards.
 //
-// Dial knows the names of all hosts, and what [Simnet.AddRecord] and [Host.SetView] have added. [Host.Resolver] is for software that looks names up by itself: it asks a name server over
-// the simulated network.
+// Dial resolves names at once. [Host.Resolver] is a *net.Resolver for software that wants one: it asks a name server, the host "dns", over the network. Both know all hosts by their names, and
+// what [Simnet.AddRecord] adds. With [Host.SetView] a name means something else to one host, or fails for it.
 //
 // A service takes its network as a [Network], or as the two or three functions that it needs: a *Host in tests, [OS] in production.
 // In a bubble it must not look up names by package net's own resolver, which would wait outside of the bubble.
@@ -65,8 +65,11 @@
 // # Datagrams
 //
 // "udp", "udp4" and "udp6" are datagrams: see [PacketConn]. They may be lost, and, if the link is set so, doubled, corrupted and reordered. Sending never waits. A full receive queue loses
-// what comes last. A connected socket is told once, by ECONNREFUSED, that it has sent to a closed port. There are multicast groups, see
-// [Host.ListenMulticastUDP], and broadcasts, to 255.255.255.255 and, within 10.0.0.0/8, to 10.255.255.255.
+// what comes last. A connected socket is told once, by ECONNREFUSED, that it has sent to a closed port.
+//
+// 255.255.255.255 means all hosts, and 10.255.255.255 those of 10.0.0.0/8; multicast groups mean those hosts that have joined: see [Host.ListenMulticastUDP] and [PacketConn.JoinGroup]. A datagram to
+// several hosts is a packet for each of them, over its own link, with a fate of its own; the sender's host is one of them, as on Linux. Nobody is told that
+// such a packet has met a closed port.
 //
 // # Message circuits
 //
@@ -113,6 +116,7 @@
 //
 //   - two goroutines of one host that dial the same address at the same instant: which of them gets which connection is chance;
 //   - goroutines that make hosts at the same instant: addresses are given out in the order of creation. Draws and the trace go by names, and are the same;
+//   - two goroutines of one host that look up the same name at the same instant, by resolvers of their own: which of them asks first is chance;
 //   - two goroutines that write to one connection at the same instant.
 //
 // simtest.CheckDeterminism runs a test twice, and shows the first event that differs. With SimNetConfig.BarrierOff runs do not repeat.
@@ -132,7 +136,7 @@
 //   - Path MTU discovery. Fragments of a datagram are not packets of their own; a datagram is lost if one of its fragments would be. Streams on links that neither lose packets nor limit their rate, and
 //     at whose packets no rule looks, have segments of up to 64 KiB.
 //   - Simultaneous opening, and urgent data.
-//   - Routing, ARP, TTL and NAT: every host reaches every other directly.
+//   - Routing, ARP, TTL and NAT: every host reaches every other directly, and so do broadcasts and what is sent to groups.
 //   - File descriptors: there is no SyscallConn and no File. Software that insists on *net.TCPConn does not run over it.
 //   - The processor and the disk: software takes no virtual time, and a power cut spares what it has written.
 //
