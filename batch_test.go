@@ -102,7 +102,7 @@ func TestBatchIsAllOrNothing(t *testing.T) {
 			}
 		}
 		say(t, ab, "nothing has happened")
-		hears(t, ba, "nothing has happened")
+		wantHeard(t, ba, "nothing has happened")
 		if text := s.GetSimnetSnapshot().String(); !strings.Contains(text, "all healthy") {
 			t.Error(text)
 		}
@@ -125,7 +125,7 @@ func TestVerbsOfABatchApplyInOrder(t *testing.T) {
 		b.RepairHost("b", true, true, false, true)
 		s.SubmitBatch(b)
 		noError(t, b.Err())
-		hears(t, ba, "withheld")
+		wantHeard(t, ba, "withheld")
 		if c := b.Snapshot().Peermap["c"]; !c.Poweroff || c.ServerState != gosimnet.FAULTY {
 			t.Errorf("the snapshot in the middle of the batch shows\n%v", c)
 		}
@@ -209,6 +209,6 @@ func TestAFaultByBatchGovernsWhatIsSentAtItsInstant(t *testing.T) {
 		say(t, ab, "lost")
 		time.Sleep(ms)
 		say(t, ab, "comes")
-		hears(t, ba, "comes")
+		wantHeard(t, ba, "comes")
 	})
 }

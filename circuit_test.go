@@ -35,7 +35,7 @@ func TestOneWriteIsOneMessage(t *testing.T) {
 		if n, err := ba.Read(nil); n != 0 || err != nil {
 			t.Errorf("Read into nothing: %d, %v", n, err)
 		}
-		hears(t, ba, "third")
+		wantHeard(t, ba, "third")
 	})
 }
 
@@ -44,7 +44,7 @@ func TestMessagesTakeTheLatencyAndKeepTheirOrder(t *testing.T) {
 		s := threeHosts(t, &gosimnet.SimNetConfig{MinHop: ms, MaxHop: 50 * ms})
 		ab, ba := openCircuit(t, s, "a", "b")
 		say(t, ab, count(1, 100)...)
-		hears(t, ba, count(1, 100)...)
+		wantHeard(t, ba, count(1, 100)...)
 		start := time.Now()
 		say(t, ab, "x")
 		ba.Read(make([]byte, 1))
@@ -120,14 +120,14 @@ func TestCircuitDeadlines(t *testing.T) {
 		if _, err := ba.Read(make([]byte, 9)); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("Read past the deadline, with a message there: %v", err)
 		}
-		hears(t, ba, "kept")
+		wantHeard(t, ba, "kept")
 		ab.SetWriteDeadline(time.Now().Add(-1))
 		if n, err := ab.Write([]byte("x")); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("Write past the deadline: %d, %v", n, err)
 		}
 		ab.SetDeadline(time.Time{})
 		say(t, ab, "again")
-		hears(t, ba, "again")
+		wantHeard(t, ba, "again")
 	})
 }
 
@@ -199,7 +199,7 @@ func TestWritersOfOneCircuitTakeTurns(t *testing.T) {
 			time.Sleep(ms)
 		}
 		time.Sleep(2 * time.Second)
-		hears(t, ba, append([]string{strings.Repeat("x", 90)}, count(1, 5)...)...)
+		wantHeard(t, ba, append([]string{strings.Repeat("x", 90)}, count(1, 5)...)...)
 	})
 }
 
@@ -282,7 +282,7 @@ func TestAHostThatHasDialledCanListenByItsName(t *testing.T) {
 		noError(t, err)
 		noError(t, ab.Close())
 		say(t, c, "hello")
-		hears(t, server, "hello")
+		wantHeard(t, server, "hello")
 		_, err = s.Host("c").Dial("simnet", "a")
 		noError(t, err)
 		ba.Close()

@@ -270,6 +270,7 @@ type dial struct {
 	there   *SimNetAddr
 	end     *endpoint // the name here, while it is in use
 
+	whence  string // the caller's file and line, if that is recorded
 	waiting waitlist
 	limit   deadline
 	retry   event
@@ -322,6 +323,9 @@ func (op *dial) start() {
 	s, h := op.net, op.host
 	op.first = s.t
 	op.retry = event{host: h, act: op}
+	if s.cfg.RecordCallers {
+		op.whence = caller()
+	}
 	h.dials = append(h.dials, op)
 	s.issue(issued{host: h, key: op.order(), op: op})
 }
@@ -465,7 +469,7 @@ func (op *dial) name() {
 func (op *dial) syn(at int64) {
 	op.last = at
 	p := op.net.newPacket(&op.conn.out.flow, kindSYN)
-	p.dial = op
+	p.dial, p.whence = op, op.whence
 	op.net.sendAt(p, at)
 }
 

@@ -88,8 +88,8 @@ func heard(t *testing.T, c net.Conn, while time.Duration) (all []string) {
 	}
 }
 
-// hears compares what arrives within a second with what is wanted.
-func hears(t *testing.T, c net.Conn, want ...string) {
+// wantHeard compares what arrives within a second with what is wanted.
+func wantHeard(t *testing.T, c net.Conn, want ...string) {
 	t.Helper()
 	if got := heard(t, c, time.Second); !slices.Equal(got, want) {
 		t.Errorf("%v→%v: heard %q, want %q", c.RemoteAddr(), c.LocalAddr(), got, want)
@@ -142,9 +142,9 @@ func TestDropSendsLosesWhatOriginSends(t *testing.T) {
 		say(t, ab, "lost")
 		say(t, ba, "back")
 		say(t, ac, "elsewhere")
-		hears(t, ba)
-		hears(t, ab, "back")
-		hears(t, ca, "elsewhere")
+		wantHeard(t, ba)
+		wantHeard(t, ab, "back")
+		wantHeard(t, ca, "elsewhere")
 		if n := statsOf(t, s, "a", "b").LostTo[gosimnet.CauseDropSend]; n != (gosimnet.LinkCount{Packets: 1, Bytes: 4}) {
 			t.Errorf("%+v were lost to the sender's card", n)
 		}
@@ -159,9 +159,9 @@ func TestDeafReadsLosesWhatReachesOrigin(t *testing.T) {
 		say(t, ab, "unheard")
 		say(t, cb, "heard")
 		say(t, ba, "out")
-		hears(t, ba)
-		hears(t, bc, "heard")
-		hears(t, ab, "out")
+		wantHeard(t, ba)
+		wantHeard(t, bc, "heard")
+		wantHeard(t, ab, "out")
 		if n := statsOf(t, s, "a", "b").LostTo[gosimnet.CauseDeafRead].Packets; n != 1 {
 			t.Errorf("%d packets were lost to deafness", n)
 		}
@@ -192,19 +192,19 @@ func TestFaultOfOneEndpoint(t *testing.T) {
 		noError(t, s.FaultCircuit("b:80", "a", drop(1), false))
 		say(t, s80, "through 80")
 		say(t, s81, "through 81")
-		hears(t, c80)
-		hears(t, c81, "through 81")
+		wantHeard(t, c80)
+		wantHeard(t, c81, "through 81")
 		say(t, c80, "to 80")
-		hears(t, s80, "to 80")
+		wantHeard(t, s80, "to 80")
 
 		noError(t, s.FaultCircuit("b:80", "", drop(0), true))
-		hears(t, c80, "through 80")
+		wantHeard(t, c80, "through 80")
 
 		noError(t, s.FaultCircuit("a", "b:81", drop(1), false))
 		say(t, c80, "to 80")
 		say(t, c81, "to 81")
-		hears(t, s80, "to 80")
-		hears(t, s81)
+		wantHeard(t, s80, "to 80")
+		wantHeard(t, s81)
 	})
 }
 
@@ -215,8 +215,8 @@ func TestFaultOfANamedEndpoint(t *testing.T) {
 		noError(t, s.FaultCircuit(ab2.LocalAddr().String(), "", drop(1), false))
 		say(t, ab, "one")
 		say(t, ab2, "two")
-		hears(t, ba, "one")
-		hears(t, ba2)
+		wantHeard(t, ba, "one")
+		wantHeard(t, ba2)
 	})
 }
 
@@ -260,13 +260,13 @@ func TestProbabilitiesThatAreNotUpdatedStay(t *testing.T) {
 		noError(t, s.FaultHost("a", gosimnet.DropDeafSpec{DropSendsNewProb: 0, DeafReadsNewProb: 0}, false))
 		say(t, ab, "out")
 		say(t, ba, "in")
-		hears(t, ba)
-		hears(t, ab)
+		wantHeard(t, ba)
+		wantHeard(t, ab)
 		wantState(t, s.Host("a"), gosimnet.FAULTY)
 		wantState(t, s.Host("b"), gosimnet.HEALTHY)
 		noError(t, s.FaultHost("a", deaf(0), false))
 		say(t, ba, "in again")
-		hears(t, ab, "in again")
+		wantHeard(t, ab, "in again")
 		wantState(t, s.Host("a"), gosimnet.FAULTY)
 		noError(t, s.FaultHost("a", drop(0), false))
 		wantState(t, s.Host("a"), gosimnet.HEALTHY)
@@ -281,14 +281,14 @@ func TestTheLastFaultOfACircuitCounts(t *testing.T) {
 		noError(t, s.FaultCircuit("a", "b", drop(0), false))
 		say(t, ab, "healthy circuit of a faulty host")
 		say(t, ac, "lost")
-		hears(t, ba, "healthy circuit of a faulty host")
-		hears(t, ca)
+		wantHeard(t, ba, "healthy circuit of a faulty host")
+		wantHeard(t, ca)
 		noError(t, s.FaultHost("a", drop(0), false))
 		noError(t, s.FaultCircuit("a", "b", drop(1), false))
 		say(t, ab, "lost")
 		say(t, ac, "healthy")
-		hears(t, ba)
-		hears(t, ca, "healthy")
+		wantHeard(t, ba)
+		wantHeard(t, ca, "healthy")
 	})
 }
 
@@ -359,14 +359,14 @@ func TestRepairCircuitTouchesTheOriginAlone(t *testing.T) {
 		noError(t, s.RepairCircuit("b:80", true, true, false))
 		say(t, s80, "repaired")
 		say(t, s81, "still lost")
-		hears(t, c80, "repaired")
-		hears(t, c81)
+		wantHeard(t, c80, "repaired")
+		wantHeard(t, c81)
 		say(t, c80, "lost")
-		hears(t, s80)
+		wantHeard(t, s80)
 		wantState(t, s.Host("b"), gosimnet.FAULTY)
 
 		noError(t, s.RepairCircuit("b", false, false, true))
-		hears(t, c81, "still lost")
+		wantHeard(t, c81, "still lost")
 		wantState(t, s.Host("b"), gosimnet.HEALTHY)
 		wantState(t, s.Host("a"), gosimnet.FAULTY)
 	})
@@ -382,11 +382,11 @@ func TestRepairOfAnEndpointUnisolatesItAlone(t *testing.T) {
 		}
 		wantState(t, s.Host("b"), gosimnet.HEALTHY)
 		say(t, s80, "cut off")
-		hears(t, c80)
+		wantHeard(t, c80)
 		noError(t, s.RepairCircuit("b:80", false, false, true))
-		hears(t, c80)
+		wantHeard(t, c80)
 		noError(t, s.RepairCircuit("b:80", true, false, true))
-		hears(t, c80, "cut off")
+		wantHeard(t, c80, "cut off")
 		if undo, err := s.AlterCircuit("b:81", gosimnet.UNISOLATE, false); err != nil || undo != gosimnet.ISOLATE {
 			t.Errorf("the other endpoint: undo %v, %v", undo, err)
 		}
@@ -408,7 +408,7 @@ func TestWithheldMessagesAreDeliveredAtOnceInTheOrderSent(t *testing.T) {
 			t.Fatalf("%d of 60 messages came through two fair coins", len(first))
 		}
 		noError(t, s.AllHealthy(false, false))
-		hears(t, ba)
+		wantHeard(t, ba)
 		start := time.Now()
 		noError(t, s.AllHealthy(false, true))
 		rest := heard(t, ba, ms)
@@ -425,7 +425,7 @@ func TestWithheldMessagesAreDeliveredAtOnceInTheOrderSent(t *testing.T) {
 			t.Errorf("delivered late: %v, want %v", rest, want)
 		}
 		noError(t, s.AllHealthy(false, true))
-		hears(t, ba)
+		wantHeard(t, ba)
 	})
 }
 
@@ -443,19 +443,19 @@ func TestLateDeliveryIsOfTheRelaxedFaultAlone(t *testing.T) {
 		time.Sleep(time.Second)
 
 		noError(t, s.FaultCircuit("a", "c", drop(0), true))
-		hears(t, ca, "a to c")
-		hears(t, ba)
-		hears(t, bc)
+		wantHeard(t, ca, "a to c")
+		wantHeard(t, ba)
+		wantHeard(t, bc)
 
 		noError(t, s.FaultCircuit("a", "b", drop(0), true)) // its deaf receiver would still lose it
-		hears(t, ba)
+		wantHeard(t, ba)
 		noError(t, s.RepairHost("b", false, false, false, true)) // what a's card has lost is no fault of b's
-		hears(t, ba)
+		wantHeard(t, ba)
 		noError(t, s.FaultCircuit("a", "b", drop(0), true))
-		hears(t, ba, "a to b")
-		hears(t, bc)
+		wantHeard(t, ba, "a to b")
+		wantHeard(t, bc)
 		noError(t, s.RepairHost("c", false, false, false, true))
-		hears(t, bc, "c to b")
+		wantHeard(t, bc, "c to b")
 	})
 }
 
@@ -467,14 +467,14 @@ func TestIsolationWithholds(t *testing.T) {
 		say(t, ab, "to b")
 		say(t, ba, "from b")
 		say(t, cb, "c to b")
-		hears(t, ba)
-		hears(t, ab)
+		wantHeard(t, ba)
+		wantHeard(t, ab)
 		noError(t, s.RepairHost("b", false, false, false, true))
-		hears(t, ba)
+		wantHeard(t, ba)
 		noError(t, s.RepairHost("b", true, false, false, true))
-		hears(t, ba, "to b")
-		hears(t, ab, "from b")
-		hears(t, bc, "c to b")
+		wantHeard(t, ba, "to b")
+		wantHeard(t, ab, "from b")
+		wantHeard(t, bc, "c to b")
 	})
 }
 
@@ -484,14 +484,14 @@ func TestIsolationStopsWhatIsUnderWay(t *testing.T) {
 		say(t, ab, "under way")
 		time.Sleep(5 * ms)
 		alter(t, s, "b", gosimnet.ISOLATE, gosimnet.UNISOLATE)
-		hears(t, ba)
+		wantHeard(t, ba)
 		alter(t, s, "b", gosimnet.UNISOLATE, gosimnet.ISOLATE)
 		if n := statsOf(t, s, "a", "b").LostTo[gosimnet.CauseIsolated].Packets; n != 1 {
 			t.Errorf("%d packets were lost to isolation", n)
 		}
-		hears(t, ba)
+		wantHeard(t, ba)
 		noError(t, s.RepairHost("b", false, false, false, true))
-		hears(t, ba, "under way")
+		wantHeard(t, ba, "under way")
 	})
 }
 
@@ -503,7 +503,7 @@ func TestAFaultGovernsWhatIsSentAtItsInstant(t *testing.T) {
 		time.Sleep(1)
 		noError(t, s.FaultHost("a", drop(0), false))
 		say(t, ab, "sent after it")
-		hears(t, ba, "sent after it")
+		wantHeard(t, ba, "sent after it")
 	})
 }
 
@@ -558,7 +558,7 @@ func TestLateDeliveryToAPeerThatIsGone(t *testing.T) {
 		noError(t, ba.Close())
 		alter(t, s, "c", gosimnet.SHUTDOWN, gosimnet.POWERON)
 		noError(t, s.AllHealthy(true, true))
-		hears(t, bc)
+		wantHeard(t, bc)
 		if _, err := ba.Read(make([]byte, 9)); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("Read after Close: %v", err)
 		}
@@ -582,7 +582,7 @@ func TestRetentionIsBoundedAndCounted(t *testing.T) {
 				t.Errorf("retention %d: %d forgotten, %d kept", test.retention, z.Forgotten, z.Conn[0].DroppedSendQ.Len())
 			}
 			noError(t, s.AllHealthy(false, true))
-			hears(t, ba, test.want...)
+			wantHeard(t, ba, test.want...)
 		})
 	}
 }
@@ -623,7 +623,7 @@ func TestAnEndpointWithoutPower(t *testing.T) {
 		_, err = s.AlterCircuit("b:80", gosimnet.SHUTDOWN, false)
 		noError(t, err)
 		say(t, c81, "alive")
-		hears(t, s81, "alive")
+		wantHeard(t, s81, "alive")
 		if _, err := s80.Read(make([]byte, 1)); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("Read at the endpoint without power: %v", err)
 		}
@@ -784,7 +784,7 @@ func TestLoopbackNeedsNoNetwork(t *testing.T) {
 		_, err := s.CutLink(gosimnet.DropPackets, "", "")
 		noError(t, err)
 		say(t, client, "x")
-		hears(t, server, "x")
+		wantHeard(t, server, "x")
 	})
 }
 

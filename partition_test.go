@@ -37,16 +37,16 @@ func TestDroppedPacketsAreLost(t *testing.T) {
 		say(t, ab, "there")
 		say(t, ba, "back")
 		say(t, ac, "to a host in no group")
-		hears(t, ba)
-		hears(t, ab)
-		hears(t, ca, "to a host in no group")
+		wantHeard(t, ba)
+		wantHeard(t, ab)
+		wantHeard(t, ca, "to a host in no group")
 		heal()
 		heal()
-		hears(t, ba)
+		wantHeard(t, ba)
 		noError(t, s.AllHealthy(false, true)) // a partition is no fault of a host, and withholds nothing
-		hears(t, ba)
+		wantHeard(t, ba)
 		say(t, ab, "healed")
-		hears(t, ba, "healed")
+		wantHeard(t, ba, "healed")
 		if n := statsOf(t, s, "a", "b").LostTo[gosimnet.CausePartition].Packets; n != 1 {
 			t.Errorf("%d packets were lost to the partition", n)
 		}
@@ -61,13 +61,13 @@ func TestHeldPacketsAreDeliveredInOrderAfterTheHeal(t *testing.T) {
 			say(t, ab, m)
 			time.Sleep(3 * ms)
 		}
-		hears(t, ba)
+		wantHeard(t, ba)
 		if n := statsOf(t, s, "a", "b").Held; n.Packets != 20 {
 			t.Errorf("%+v are held", n)
 		}
 		heal()
 		start := time.Now()
-		hears(t, ba, count(1, 20)...)
+		wantHeard(t, ba, count(1, 20)...)
 		say(t, ab, "after")
 		start = time.Now()
 		ba.Read(make([]byte, 9))
@@ -144,11 +144,11 @@ func TestCutLinkIsOneWay(t *testing.T) {
 		heal := cutOneWay(t, s, gosimnet.DropPackets)
 		say(t, ab, "there")
 		say(t, ba, "back")
-		hears(t, ba)
-		hears(t, ab, "back")
+		wantHeard(t, ba)
+		wantHeard(t, ab, "back")
 		heal()
 		say(t, ab, "healed")
-		hears(t, ba, "healed")
+		wantHeard(t, ba, "healed")
 
 		cutAll, err := s.CutLink(gosimnet.DropPackets, "", "b")
 		noError(t, err)
@@ -156,9 +156,9 @@ func TestCutLinkIsOneWay(t *testing.T) {
 		say(t, ab, "to b")
 		say(t, ac, "to c")
 		say(t, ba, "from b")
-		hears(t, ba)
-		hears(t, ca, "to c")
-		hears(t, ab, "from b")
+		wantHeard(t, ba)
+		wantHeard(t, ca, "to c")
+		wantHeard(t, ab, "from b")
 		cutAll()
 	})
 }
@@ -170,9 +170,9 @@ func TestOneWayCutOfAStream(t *testing.T) {
 		noError(t, err)
 		start := time.Now()
 		say(t, client, "arrives")
-		hears(t, server, "arrives")
+		wantHeard(t, server, "arrives")
 		say(t, server, "answer")
-		hears(t, client)
+		wantHeard(t, client)
 		heal()
 		if _, err := client.Read(make([]byte, 9)); err != nil || time.Since(start) > 10*time.Second {
 			t.Errorf("the answer took %v: %v", time.Since(start), err)
@@ -230,24 +230,24 @@ func TestPacketsUnderWayObeyThePartition(t *testing.T) {
 	}
 }
 
-func TestPartitionsAddUp(t *testing.T) {
+func TestPacketsMustPassEveryPartition(t *testing.T) {
 	bubble(t, func(t *testing.T, s *gosimnet.Simnet) {
 		ab, ba := openCircuit(t, s, "a", "b")
 		first, second := divide(t, s, gosimnet.HoldPackets), divide(t, s, gosimnet.HoldPackets)
 		say(t, ab, "1")
 		first()
-		hears(t, ba)
+		wantHeard(t, ba)
 		say(t, ab, "2")
-		hears(t, ba)
+		wantHeard(t, ba)
 		second()
-		hears(t, ba, "1", "2")
+		wantHeard(t, ba, "1", "2")
 
 		held, dropped := divide(t, s, gosimnet.HoldPackets), divide(t, s, gosimnet.DropPackets)
 		say(t, ab, "held first, then dropped")
 		held()
-		hears(t, ba)
+		wantHeard(t, ba)
 		dropped()
-		hears(t, ba)
+		wantHeard(t, ba)
 		if st := statsOf(t, s, "a", "b"); st.Held.Packets != 0 || st.LostTo[gosimnet.CausePartition].Packets != 1 {
 			t.Errorf("after all was healed: %+v", st)
 		}
@@ -342,7 +342,7 @@ func TestResetConns(t *testing.T) {
 			}
 		}
 		say(t, c3, "x")
-		hears(t, s3, "x")
+		wantHeard(t, s3, "x")
 		if n, err := s.ResetConns("a", "b"); n != 0 || err != nil {
 			t.Errorf("ResetConns again: %d, %v", n, err)
 		}

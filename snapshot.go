@@ -63,6 +63,7 @@ type SimnetPeerStatus struct {
 
 	Addrs     []string // its IP addresses
 	Listening []string // the addresses it listens on, with those who wait for a connection
+	Sockets   []string // its sockets for datagrams, with what waits in them and those who wait for it
 	Timers    []Mop    // its SimTimers
 	Dialing   []Mop    // its dials under way
 	ProgErrs  []error  // errors that its software returned
@@ -110,7 +111,7 @@ func (s *Simnet) Snapshotter() *SimnetSnapshotter { return &SimnetSnapshotter{s}
 // GetSimnetSnapshot is Simnet.GetSimnetSnapshot.
 func (s *SimnetSnapshotter) GetSimnetSnapshot() *SimnetSnapshot {
 	if s == nil || s.net == nil {
-		return &SimnetSnapshot{GetSimnetStatusErr: errEmptyName, Peermap: map[string]*SimnetPeerStatus{}, LoneCli: map[string]*SimnetPeerStatus{}}
+		return &SimnetSnapshot{GetSimnetStatusErr: errNoNetwork, Peermap: map[string]*SimnetPeerStatus{}, LoneCli: map[string]*SimnetPeerStatus{}}
 	}
 	return s.net.GetSimnetSnapshot()
 }
@@ -134,6 +135,7 @@ func (s *Simnet) snapshot() *SimnetSnapshot {
 		Peermap: make(map[string]*SimnetPeerStatus), LoneCli: make(map[string]*SimnetPeerStatus),
 		Xcountsn: s.issues, Xhash: hex.EncodeToString(s.trace.hash.Sum(nil)),
 	}
+	z.Cfg.Link = s.cfg.Link.own()
 	under := s.underWay()
 	for _, h := range s.sortedHosts() {
 		p := h.status(under)
@@ -243,6 +245,9 @@ func (h *Host) status(under map[*Conn][]Mop) *SimnetPeerStatus {
 	for _, l := range h.listeners {
 		p.Listening = append(p.Listening, l.describe())
 	}
+	for _, c := range h.sortedSockets() {
+		p.Sockets = append(p.Sockets, c.describe())
+	}
 	for _, t := range h.timers {
 		p.Timers = append(p.Timers, Mop{Kind: MopTimer, What: "timer", Origin: h.name, Issued: time.Duration(t.since), Due: time.Duration(t.at)})
 	}
@@ -269,8 +274,24 @@ func (l *Listener) describe() string {
 	if n := len(l.queue); n > 0 {
 		s += fmt.Sprintf(", %d to accept", n)
 	}
-	for _, w := range l.acceptors {
-		s += fmt.Sprintf(", accept waits since %v", time.Duration(w.since))
+	return s + l.acceptors.describe()
+}
+
+func (c *PacketConn) describe() string {
+	s := c.network + " " + c.LocalAddr().String()
+	if to := c.RemoteAddr(); to != nil {
+		s += " → " + to.String()
+	}
+	if n := len(c.queue); n > 0 {
+		s += fmt.Sprintf(", %d to read", n)
+	}
+	return s + c.readers.describe()
+}
+
+// describe tells who waits and since when.
+func (l waitlist) describe() (s string) {
+	for _, w := range l {
+		s += fmt.Sprintf(", %s waits since %v", w.what, time.Duration(w.since))
 	}
 	return s
 }
@@ -367,16 +388,16 @@ func (z *SimnetConnSummary) queues(c *Conn, under []Mop) {
 			z.ReadQ.add(&Mop{Kind: MopRead, What: w.what, Origin: z.Origin, Target: z.Target, N: uint64(i), Issued: time.Duration(w.since), Due: time.Duration(w.since)})
 		}
 	}
-	timer := func(e *event, what string) {
+	timer := func(e *event, what string, since int64) {
 		if e.scheduled() {
-			z.TimerQ.add(&Mop{Kind: MopTimer, What: what, Origin: z.Origin, Issued: time.Duration(s.t), Due: time.Duration(e.at)})
+			z.TimerQ.add(&Mop{Kind: MopTimer, What: what, Origin: z.Origin, Issued: time.Duration(since), Due: time.Duration(e.at)})
 		}
 	}
-	timer(&c.readBy.event, "read deadline")
-	timer(&c.writeBy.event, "write deadline")
-	timer(&c.out.retry, "retransmission")
-	timer(&c.keepAlive.event, "keep-alive")
-	timer(&c.synAnswer, "SYN/ACK again")
+	timer(&c.readBy.event, "read deadline", c.in.readers.since())
+	timer(&c.writeBy.event, "write deadline", c.out.room.since())
+	timer(&c.out.retry, "retransmission", c.out.base)
+	timer(&c.keepAlive.event, "keep-alive", c.heard)
+	timer(&c.synAnswer, "SYN/ACK again", c.answered)
 }
 
 // describeQueues is the queues in words, those that are not empty.
@@ -481,6 +502,9 @@ func (p *SimnetPeerStatus) String() string {
 	for _, l := range p.Listening {
 		fmt.Fprintf(&b, "  listens on %s\n", l)
 	}
+	for _, c := range p.Sockets {
+		fmt.Fprintf(&b, "  %s\n", c)
+	}
 	for _, m := range slices.Concat(p.Dialing, p.Timers) {
 		fmt.Fprintf(&b, "  %v\n", m)
 	}
@@ -527,9 +551,9 @@ func (z *SimnetConnSummary) String() string {
 	return b.String()
 }
 
-// ToFile writes LongString to a file. It panics if that cannot be done: a report that is lost hides the failure.
+// ToFile writes LongString to a file. If that cannot be done, GetSimnetStatusErr tells why.
 func (z *SimnetSnapshot) ToFile(nm string) {
 	if err := os.WriteFile(nm, []byte(z.LongString()), 0o644); err != nil {
-		panic(fmt.Sprintf("gosimnet: snapshot: %v", err))
+		z.GetSimnetStatusErr = fmt.Errorf("gosimnet: snapshot: %w", err)
 	}
 }

@@ -98,6 +98,14 @@ func (l *waitlist) remove(w *waiter) {
 
 func (l waitlist) empty() bool { return len(l) == 0 }
 
+// since is when the first of them began to wait.
+func (l waitlist) since() int64 {
+	if len(l) == 0 {
+		return 0
+	}
+	return l[0].since
+}
+
 // first is the one that the next wake-up would be for, or nil.
 func (l waitlist) first() *waiter {
 	if len(l) == 0 || l[0].woken || l[0].queued || l[0].timer == nil {
