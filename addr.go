@@ -199,6 +199,14 @@ func (h *Host) lookup(name string) ([]netip.Addr, error) {
 
 var v4Loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
+// loopbackOf is the loopback address of another's family.
+func loopbackOf(a netip.Addr) netip.Addr {
+	if a.Is4() {
+		return v4Loopback
+	}
+	return netip.IPv6Loopback()
+}
+
 // owner is the host that an address belongs to as h sees it: itself for loopback and unspecified
 // ones, nil for an address that nobody has.
 func (h *Host) owner(a netip.Addr) *Host {

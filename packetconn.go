@@ -12,12 +12,22 @@ import (
 )
 
 const (
-	maxDatagram = 65507 // RFC 768 in RFC 791: 65535 less both headers
+	maxDatagram  = 65507 // RFC 768 in RFC 791: 65535 less both headers
+	maxDatagram6 = 65527 // RFC 768 in RFC 8200: 65535 less one header
 
 	// What a receive queue holds, Linux's rmem_default, and what the kernel counts for a datagram besides its bytes.
 	datagramQueue    = 212992
 	datagramOverhead = 1304
+	leastQueue       = 2304 // SOCK_MIN_RCVBUF
 )
+
+// mostBytes is the size of the largest datagram to an address.
+func mostBytes(to netip.Addr) int {
+	if to.Is4() {
+		return maxDatagram
+	}
+	return maxDatagram6
+}
 
 // PacketConn is a socket for datagrams ("udp", "udp4", "udp6"): a net.PacketConn, and, if it was dialled, a net.Conn, that behaves as *net.UDPConn does on
 // Linux. Sending never waits. What arrives while the receive queue is full is lost. All methods may be called by several
@@ -78,12 +88,15 @@ func (h *Host) listenPacket(network, address string) (*PacketConn, error) {
 		return fail(nil, err)
 	}
 	defer s.leave()
-	if t != transportUDP {
+	if t == transportCircuit {
 		return fail(nil, &net.AddrError{Err: "unexpected address type", Addr: address})
 	}
 	dst, err := h.resolve(context.Background(), never, network, address, f)
 	if err != nil {
 		return fail(nil, err)
+	}
+	if t != transportUDP {
+		return fail(tcpAddr(dst.asked()), &net.AddrError{Err: "unexpected address type", Addr: address})
 	}
 	ip := wildcard(f)
 	if !dst.any && !dst.addrs[0].IsUnspecified() {
@@ -103,6 +116,9 @@ func (h *Host) dialPacket(ctx context.Context, d *Dialer, network, address strin
 		return nil, opError("dial", network, nil, nil, err)
 	}
 	from, err := localAddr[*net.UDPAddr](d)
+	if err == nil && from != nil && from.IP != nil && (from.IP.To4() != nil) != dst.Addr().Is4() && !from.IP.IsUnspecified() {
+		err = &net.AddrError{Err: "no suitable address found", Addr: from.String()}
+	}
 	if err != nil {
 		return nil, opError("dial", network, nil, nil, err)
 	}
@@ -276,11 +292,8 @@ func (c *PacketConn) RemoteAddr() net.Addr {
 	return udpAddr(c.remote)
 }
 
-func (c *PacketConn) opErr(op string, to net.Addr, err error) error {
-	if to == nil {
-		to = c.RemoteAddr()
-	}
-	return opError(op, c.network, c.LocalAddr(), to, err)
+func (c *PacketConn) opErr(op string, err error) error {
+	return opError(op, c.network, c.LocalAddr(), c.RemoteAddr(), err)
 }
 
 // enter locks the network for a call on an open socket.
@@ -350,7 +363,7 @@ func (c *PacketConn) report(call string) error {
 func (c *PacketConn) Read(b []byte) (int, error) {
 	n, _, _, err := c.receive(b, "read")
 	if err != nil {
-		err = c.opErr("read", nil, err)
+		err = c.opErr("read", err)
 	}
 	return n, err
 }
@@ -377,7 +390,7 @@ func (c *PacketConn) ReadFromUDP(b []byte) (int, *net.UDPAddr, error) {
 func (c *PacketConn) ReadFromUDPAddrPort(b []byte) (n int, addr netip.AddrPort, err error) {
 	n, _, addr, err = c.receive(b, "recvfrom")
 	if err != nil {
-		err = c.opErr("read", nil, err)
+		err = c.opErr("read", err)
 	}
 	return n, addr, err
 }
@@ -395,7 +408,7 @@ func (c *PacketConn) ReadMsgUDP(b, oob []byte) (n, oobn, flags int, addr *net.UD
 func (c *PacketConn) ReadMsgUDPAddrPort(b, oob []byte) (n, oobn, flags int, addr netip.AddrPort, err error) {
 	n, full, addr, err := c.receive(b, "recvmsg")
 	if err != nil {
-		err = c.opErr("read", nil, err)
+		err = c.opErr("read", err)
 	}
 	if full > n {
 		flags = syscall.MSG_TRUNC
@@ -404,93 +417,146 @@ func (c *PacketConn) ReadMsgUDPAddrPort(b, oob []byte) (n, oobn, flags int, addr
 }
 
 // Write sends a datagram to the address that was dialled. It never waits, and success says nothing of arrival. More than
-// 65507 bytes are EMSGSIZE. On a connected socket, ECONNREFUSED says once that an earlier datagram met a closed port.
+// 65507 bytes, or 65527 by IPv6, are EMSGSIZE. On a connected socket, ECONNREFUSED says once that an earlier datagram met a closed port.
 func (c *PacketConn) Write(b []byte) (int, error) {
 	if !c.remote.IsValid() {
 		if err := c.enter(); err != nil {
-			return 0, c.opErr("write", nil, err)
+			return 0, c.opErr("write", err)
 		}
 		c.net.leave()
-		return 0, c.opErr("write", nil, sysErr("write", syscall.EDESTADDRREQ))
+		return 0, c.opErr("write", sysErr("write", syscall.EDESTADDRREQ))
 	}
-	return c.transmit(b, c.remote, "write")
+	n, err := c.transmit(b, c.remote, "write")
+	if err != nil {
+		err = c.opErr("write", err)
+	}
+	return n, err
 }
 
-// WriteTo sends a datagram to an address, a *net.UDPAddr. On a connected socket it is net.ErrWriteToConnected. See Write.
+// WriteTo sends a datagram to an address, a *net.UDPAddr; the short and the long form of an IPv4 address are the same. On a connected socket it is net.ErrWriteToConnected. No IP address, and an
+// unspecified one, are the host itself. See Write, and ListenMulticastUDP for addresses that mean several hosts.
 func (c *PacketConn) WriteTo(b []byte, addr net.Addr) (int, error) {
 	a, ok := addr.(*net.UDPAddr)
 	if !ok {
-		return 0, c.opErr("write", addr, syscall.EINVAL)
+		return 0, opError("write", c.network, c.LocalAddr(), addr, syscall.EINVAL)
 	}
 	return c.WriteToUDP(b, a)
 }
 
 // WriteToUDP is WriteTo with another type. A nil address is an error.
 func (c *PacketConn) WriteToUDP(b []byte, addr *net.UDPAddr) (int, error) {
-	if addr == nil && c.remote.IsValid() {
-		return 0, opError("write", c.network, c.LocalAddr(), nil, net.ErrWriteToConnected)
+	n, err := c.writeTo(b, addr, "sendto")
+	if err != nil {
+		err = c.writeErr(addr, err)
 	}
-	if addr == nil {
-		return 0, c.opErr("write", nil, &net.AddrError{Err: "missing address"})
-	}
-	ip, _ := netip.AddrFromSlice(addr.IP)
-	if len(addr.IP) == 0 {
-		ip = netip.IPv6Unspecified()
-	}
-	return c.WriteToUDPAddrPort(b, netip.AddrPortFrom(ip, uint16(addr.Port)))
+	return n, err
 }
 
-// WriteToUDPAddrPort is WriteTo with another type. The long form of an IPv4 address is the same as its short form.
+// WriteToUDPAddrPort is WriteTo with another type.
 func (c *PacketConn) WriteToUDPAddrPort(b []byte, addr netip.AddrPort) (int, error) {
-	addr = netip.AddrPortFrom(addr.Addr().Unmap().WithZone(""), addr.Port())
-	switch {
-	case c.remote.IsValid():
-		return 0, c.opErr("write", udpAddr(addr), net.ErrWriteToConnected)
-	case !addr.IsValid():
-		return 0, c.opErr("write", nil, &net.AddrError{Err: "non-IP address", Addr: addr.String()})
-	case c.family == onlyV4 && addr.Addr().Is6() && !addr.Addr().IsUnspecified():
-		return 0, c.opErr("write", udpAddr(addr), &net.AddrError{Err: "non-IPv4 address", Addr: addr.Addr().String()})
-	case c.family == onlyV6 && addr.Addr().Is4():
-		return 0, c.opErr("write", udpAddr(addr), &net.AddrError{Err: "non-IPv6 address", Addr: addr.Addr().String()})
+	n, err := c.writeToAddrPort(b, addr, "sendto")
+	if err != nil {
+		err = c.writeErr(addrPort{addr}, err)
 	}
-	if addr.Addr().IsUnspecified() {
-		addr = netip.AddrPortFrom(v4Loopback, addr.Port())
-	}
-	return c.transmit(b, addr, "sendto")
+	return n, err
 }
 
-// WriteMsgUDP is WriteToUDP, or, with a nil address, Write. Out-of-band data is ignored.
+// WriteMsgUDP is WriteToUDP, or, with a nil address on a connected socket, Write. Out-of-band data is ignored.
 func (c *PacketConn) WriteMsgUDP(b, oob []byte, addr *net.UDPAddr) (n, oobn int, err error) {
 	if addr == nil && c.remote.IsValid() {
-		n, err = c.Write(b)
+		n, err = c.transmit(b, c.remote, "sendmsg")
 	} else {
-		n, err = c.WriteToUDP(b, addr)
+		n, err = c.writeTo(b, addr, "sendmsg")
 	}
-	return n, len(oob), err
+	if err != nil {
+		return 0, 0, c.writeErr(addr, err)
+	}
+	return n, len(oob), nil
 }
 
 // WriteMsgUDPAddrPort is WriteMsgUDP with another type.
 func (c *PacketConn) WriteMsgUDPAddrPort(b, oob []byte, addr netip.AddrPort) (n, oobn int, err error) {
 	if !addr.IsValid() && c.remote.IsValid() {
-		n, err = c.Write(b)
+		n, err = c.transmit(b, c.remote, "sendmsg")
 	} else {
-		n, err = c.WriteToUDPAddrPort(b, addr)
+		n, err = c.writeToAddrPort(b, addr, "sendmsg")
 	}
-	return n, len(oob), err
+	if err != nil {
+		return 0, 0, c.writeErr(addrPort{addr}, err)
+	}
+	return n, len(oob), nil
+}
+
+// addrPort is an address in errors of the calls that take it so.
+type addrPort struct{ netip.AddrPort }
+
+func (addrPort) Network() string { return "udp" }
+
+// writeErr is the error of a write to an address, which it names as it was given.
+func (c *PacketConn) writeErr(addr net.Addr, err error) error {
+	if a, ok := addr.(*net.UDPAddr); ok && a == nil {
+		addr = nil
+	}
+	return opError("write", c.network, c.LocalAddr(), addr, err)
+}
+
+// inet4 reports whether the socket is one of IPv4, as all are that are bound to an IPv4 address.
+func (c *PacketConn) inet4() bool { return c.at.Addr().Is4() }
+
+func (c *PacketConn) writeTo(b []byte, addr *net.UDPAddr, call string) (int, error) {
+	switch {
+	case c.remote.IsValid():
+		return 0, net.ErrWriteToConnected
+	case addr == nil:
+		return 0, errMissingAddress
+	}
+	ip, ok := netip.AddrFromSlice(addr.IP)
+	switch ip = ip.Unmap(); {
+	case len(addr.IP) == 0 || ip == netip.IPv4Unspecified():
+		ip = wildcard(onlyV6)
+		if c.inet4() {
+			ip = wildcard(onlyV4)
+		}
+	case c.inet4() && !ip.Is4():
+		return 0, &net.AddrError{Err: "non-IPv4 address", Addr: addr.IP.String()}
+	case !ok:
+		return 0, &net.AddrError{Err: "non-IPv6 address", Addr: addr.IP.String()}
+	}
+	port := uint16(addr.Port)
+	if int(port) != addr.Port {
+		port = 0 // no port either
+	}
+	return c.transmit(b, netip.AddrPortFrom(ip, port), call)
+}
+
+func (c *PacketConn) writeToAddrPort(b []byte, addr netip.AddrPort, call string) (int, error) {
+	ip := addr.Addr().Unmap().WithZone("")
+	switch {
+	case c.remote.IsValid():
+		return 0, net.ErrWriteToConnected
+	case !addr.IsValid():
+		return 0, errMissingAddress
+	case c.inet4() && !ip.Is4():
+		return 0, &net.AddrError{Err: "non-IPv4 address", Addr: addr.Addr().String()}
+	}
+	return c.transmit(b, netip.AddrPortFrom(ip, addr.Port()), call)
 }
 
 // transmit sends a datagram.
 func (c *PacketConn) transmit(b []byte, to netip.AddrPort, call string) (int, error) {
 	if err := c.enter(); err != nil {
-		return 0, c.opErr("write", udpAddr(to), err)
+		return 0, err
 	}
 	defer c.net.leave()
+	if to.Addr().IsUnspecified() {
+		to = netip.AddrPortFrom(loopbackOf(to.Addr()), to.Port())
+	}
 	if err := c.sendable(b, to, call); err != nil {
-		return 0, c.opErr("write", udpAddr(to), err)
+		return 0, err
 	}
 	if c.asks {
 		if err := c.bindQuery(b); err != nil {
-			return 0, c.opErr("write", udpAddr(to), err)
+			return 0, err
 		}
 	}
 	if many(to.Addr()) {
@@ -512,9 +578,9 @@ func (c *PacketConn) sendable(b []byte, to netip.AddrPort, call string) error {
 	switch {
 	case c.writeBy.expired():
 		return os.ErrDeadlineExceeded
-	case len(b) > maxDatagram:
+	case len(b) > mostBytes(to.Addr()):
 		return sysErr(call, syscall.EMSGSIZE)
-	case to.Port() == 0:
+	case to.Port() == 0 && !c.remote.IsValid():
 		return sysErr(call, syscall.EINVAL)
 	case !c.source(to.Addr()).IsValid():
 		return sysErr(call, syscall.ENETUNREACH)
@@ -543,9 +609,16 @@ func (c *PacketConn) flowTo(to netip.AddrPort) *flow {
 	return f
 }
 
-// source is where datagrams to an address come from; it is invalid if the host has no address of that family.
+// source is where datagrams to an address come from; it is invalid if that is of a family which the socket or the host has no address of.
 func (c *PacketConn) source(to netip.Addr) netip.AddrPort {
-	if a := c.at.Addr(); !a.IsUnspecified() && !broadcast(a) {
+	a := c.at.Addr()
+	switch {
+	case c.family == onlyV6 && to.Is4():
+		return netip.AddrPort{}
+	case !a.IsUnspecified() && !broadcast(a):
+		if a.Is4() != to.Is4() {
+			return netip.AddrPort{}
+		}
 		return c.at
 	}
 	return netip.AddrPortFrom(c.host.sourceFor(to), c.at.Port())
@@ -585,7 +658,7 @@ func (h *Host) arriveDatagram(p *packet, now int64) {
 
 // enqueue lets a datagram wait to be read, or loses it.
 func (c *PacketConn) enqueue(p *packet, now int64) {
-	if c.queued+p.size+datagramOverhead > c.limit {
+	if c.queued > 0 && c.queued+p.size+datagramOverhead > c.limit {
 		c.net.tracePacket(EventLost, p, now, CauseOverflow)
 		c.net.release(p)
 		return
@@ -625,11 +698,11 @@ func (c *PacketConn) refused() {
 // Close closes the socket. What waits in it is lost; blocked calls return net.ErrClosed, and so does a second Close.
 func (c *PacketConn) Close() error {
 	if err := c.net.enter(); err != nil {
-		return c.opErr("close", nil, err)
+		return c.opErr("close", err)
 	}
 	defer c.net.leave()
 	if c.closed {
-		return c.opErr("close", nil, net.ErrClosed)
+		return c.opErr("close", net.ErrClosed)
 	}
 	c.shut()
 	return nil
@@ -695,13 +768,19 @@ func (c *PacketConn) SetReadDeadline(t time.Time) error { return c.set(func() { 
 // SetWriteDeadline makes writes fail after an instant; they never wait.
 func (c *PacketConn) SetWriteDeadline(t time.Time) error { return c.set(func() { c.writeBy.set(t) }) }
 
-// SetReadBuffer sets how much the receive queue holds; as on Linux, twice as much is counted, and each datagram counts 1304 bytes
-// more than it carries. It is an error unless bytes is positive.
+// SetReadBuffer sets how much the receive queue holds; as on Linux, twice as much is counted, but at least 2304 bytes, and each datagram counts 1304 bytes
+// more than it carries. One datagram always finds room. It is an error unless bytes is positive.
 func (c *PacketConn) SetReadBuffer(bytes int) error {
-	if bytes <= 0 || bytes > maxBuffer {
-		return opError("set", c.network, nil, c.LocalAddr(), sysErr("setsockopt", syscall.EINVAL))
+	bad := bytes <= 0 || bytes > maxBuffer
+	err := c.set(func() {
+		if !bad {
+			c.limit = max(leastQueue, 2*bytes)
+		}
+	})
+	if err == nil && bad {
+		err = opError("set", c.network, nil, c.LocalAddr(), sysErr("setsockopt", syscall.EINVAL))
 	}
-	return c.set(func() { c.limit = 2 * bytes })
+	return err
 }
 
 // SetWriteBuffer does nothing: sending never waits.
