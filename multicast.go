@@ -257,7 +257,7 @@ func (h *Host) arriveCast(p *packet, now int64) {
 		for _, c := range h.sockets[p.flow.dst.Port()] {
 			if c.hears(p.flow.src, p.flow.dst) {
 				q := s.newPacket(p.flow, p.kind)
-				q.event.n, q.issued, q.size, q.payload = p.event.n, p.issued, p.size, p.payload
+				q.number, q.issued, q.size, q.payload = p.number, p.issued, p.size, p.payload
 				c.enqueue(q, now)
 			}
 		}
