@@ -66,7 +66,8 @@
 //
 // "udp", "udp4" and "udp6" are datagrams: see [PacketConn]. They may be lost, and, if the link is set so, doubled, corrupted and reordered. Sending never waits. A full receive queue loses
 // what comes last. A connected socket is told once, by ECONNREFUSED, that it has sent to a closed port. There are multicast groups, see
-// [Host.ListenMulticastUDP], and broadcasts, to 255.255.255.255 and, within 10.0.0.0/8, to 10.255.255.255.
+// [Host.ListenMulticastUDP], and broadcasts, to 255.255.255.255 and, within 10.0.0.0/8, to 10.255.255.255. A datagram to several hosts is a packet for each of them, over its own link, with a fate of its
+// own; the sender's host is one of them, as on Linux. Nobody is told that such a packet has met a closed port.
 //
 // # Message circuits
 //
@@ -113,6 +114,7 @@
 //
 //   - two goroutines of one host that dial the same address at the same instant: which of them gets which connection is chance;
 //   - goroutines that make hosts at the same instant: addresses are given out in the order of creation. Draws and the trace go by names, and are the same;
+//   - two goroutines of one host that look up the same name at the same instant, by resolvers of their own: which of them asks first is chance;
 //   - two goroutines that write to one connection at the same instant.
 //
 // simtest.CheckDeterminism runs a test twice, and shows the first event that differs. With SimNetConfig.BarrierOff runs do not repeat.

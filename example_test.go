@@ -273,3 +273,46 @@ func ExampleNewSimNet() {
 	fmt.Println(client.LocalAddr(), conn.RemoteAddr().Network(), conn.RemoteAddr())
 	// Output: client simnet server
 }
+
+// A name means different things to different hosts, or nothing at all.
+func ExampleHost_SetView() {
+	network := fast()
+	defer network.Close()
+	office, home, lab := network.Host("office"), network.Host("home"), network.Host("lab")
+
+	network.AddRecord("db.example", "A 10.1.0.1")
+	home.SetView("db.example", gosimnet.Answers("A 10.2.0.1"))
+	lab.SetView("db.example", gosimnet.NXDomain())
+
+	for _, host := range []*gosimnet.Host{office, home, lab} {
+		addrs, err := host.Resolver().LookupNetIP(context.Background(), "ip4", "db.example.")
+		var dns *net.DNSError
+		fmt.Println(host.Name(), addrs, errors.As(err, &dns) && dns.IsNotFound)
+	}
+	// Output:
+	// office [10.1.0.1] false
+	// home [10.2.0.1] false
+	// lab [] true
+}
+
+func ExampleHost_ListenMulticastUDP() {
+	network := fast()
+	defer network.Close()
+	group := &net.UDPAddr{IP: net.IPv4(239, 0, 0, 1), Port: 7000}
+
+	member, err := network.Host("member").ListenMulticastUDP("udp", nil, group)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	sender, err := network.Host("sender").ListenPacket("udp", ":7001")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	sender.WriteTo([]byte("hello"), group)
+	buf := make([]byte, 100)
+	n, from, err := member.ReadFrom(buf)
+	fmt.Printf("%q from %v %v\n", buf[:n], from, err)
+	// Output: "hello" from 10.0.0.2:7001 <nil>
+}
