@@ -65,11 +65,9 @@
 // # Datagrams
 //
 // "udp", "udp4" and "udp6" are datagrams: see [PacketConn]. They may be lost, and, if the link is set so, doubled, corrupted and reordered. Sending never waits. A full receive queue loses
-// what comes last. A connected socket is told once, by ECONNREFUSED, that it has sent to a closed port.
-//
-// 255.255.255.255 means all hosts, and 10.255.255.255 those of 10.0.0.0/8; multicast groups mean those hosts that have joined: see [Host.ListenMulticastUDP] and [PacketConn.JoinGroup]. A datagram to
-// several hosts is a packet for each of them, over its own link, with a fate of its own; the sender's host is one of them, as on Linux. Nobody is told that
-// such a packet has met a closed port.
+// what comes last. A connected socket is told once, by ECONNREFUSED, that it has sent to a closed port. There are multicast groups, see
+// [Host.ListenMulticastUDP], and broadcasts, to 255.255.255.255 and, within 10.0.0.0/8, to 10.255.255.255. A datagram to several hosts is a packet for each of them, over its own link, with a fate of its
+// own; the sender's host is one of them, as on Linux. Nobody is told that such a packet has met a closed port.
 //
 // # Message circuits
 //
