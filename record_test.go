@@ -22,8 +22,8 @@ func rough() gosimnet.LinkConfig {
 		BitsPerSecond: 1e6, QueueBytes: 1000, Overflow: gosimnet.DropRandom}
 }
 
-// heard sends numbered datagrams from a to b and to c, while c is cut off for a while, and tells every byte that arrives, and when.
-func heard(t *testing.T, seed uint64, cfg gosimnet.LinkConfig, begin func(s *gosimnet.Simnet)) (log []string, stats gosimnet.LinkStats) {
+// overheard sends numbered datagrams from a to b and to c, while c is cut off for a while, and tells every byte that arrives, and when.
+func overheard(t *testing.T, seed uint64, cfg gosimnet.LinkConfig, begin func(s *gosimnet.Simnet)) (log []string, stats gosimnet.LinkStats) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := newNet(t, &gosimnet.SimNetConfig{Seed: seed, Link: cfg})
@@ -65,7 +65,7 @@ func heard(t *testing.T, seed uint64, cfg gosimnet.LinkConfig, begin func(s *gos
 
 func TestRecordedFatesAreReplayedOnOtherLinks(t *testing.T) {
 	var rec *gosimnet.Recording
-	want, stats := heard(t, 1, rough(), func(s *gosimnet.Simnet) { rec = s.Record() })
+	want, stats := overheard(t, 1, rough(), func(s *gosimnet.Simnet) { rec = s.Record() })
 	if stats.Lost.Packets < 20 || stats.Duplicated.Packets < 20 || stats.Corrupted.Packets < 10 {
 		t.Errorf("little happened: %v", stats)
 	}
@@ -78,13 +78,13 @@ func TestRecordedFatesAreReplayedOnOtherLinks(t *testing.T) {
 	must(t, err)
 	for name, cfg := range map[string]gosimnet.LinkConfig{"plain": {}, "the same": rough(), "losing all": {Loss: 1}, "slow": {BitsPerSecond: 100}} {
 		for which, rec := range map[string]*gosimnet.Recording{"made": rec, "saved": read} {
-			got, _ := heard(t, 1, cfg, func(s *gosimnet.Simnet) { s.Replay(rec) })
+			got, _ := overheard(t, 1, cfg, func(s *gosimnet.Simnet) { s.Replay(rec) })
 			if !slices.Equal(got, want) {
 				t.Errorf("the recording that was %s, on a link that is %s: %d lines, want %d, the same", which, name, len(got), len(want))
 			}
 		}
 	}
-	got, _ := heard(t, 1, gosimnet.LinkConfig{}, func(s *gosimnet.Simnet) { s.Replay(rec)() })
+	got, _ := overheard(t, 1, gosimnet.LinkConfig{}, func(s *gosimnet.Simnet) { s.Replay(rec)() })
 	if len(got) != 400 {
 		t.Errorf("a replay that was stopped: %d of 400 arrive on a plain link", len(got))
 	}
