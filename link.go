@@ -308,6 +308,9 @@ func (l *link) arrival(p *packet, at int64) int64 {
 		due = (due + l.tick - 1) / l.tick * l.tick
 	}
 	if p.jumps || l.cfg.Ordering == Unordered && p.loose() {
+		if p.fate != nil {
+			return max(at+minLatency, p.issued+p.lat)
+		}
 		return due
 	}
 	l.lastDue = max(l.lastDue, due)

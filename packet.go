@@ -69,11 +69,13 @@ type packet struct {
 	clogged bool   // it is held where it arrives
 	twice   bool   // a second one is to be made
 	doubled bool   // it has been made
+	resent  bool   // it has been sent before, and is sent once more
 	jumps   bool   // it jumps the queue
 
 	corrupted bool // a bit of it has been flipped
 	class     string
 	extra     int64 // nanoseconds that it travels longer, by a rule
+	fate      *Fate // what a recording says of it, or nil
 
 	stage stage
 	wire  *wire // that it waits for, or is on
@@ -143,6 +145,9 @@ func (s *Simnet) sendAt(p *packet, at int64) {
 func (s *Simnet) estimate(p *packet) {
 	l := p.flow.way()
 	p.latGen = l.generation
+	if (s.replayed != nil || p.fate != nil) && s.ordain(p) {
+		return
+	}
 	why := drawLatency
 	if p.copied {
 		why = drawDuplicateLatency
@@ -230,7 +235,7 @@ func (s *Simnet) double(p *packet) *packet {
 	c.issued, c.number, c.size, c.count, c.class, c.extra = p.issued, p.number, p.size, p.count, p.class, p.extra
 	c.circuit, c.socket, c.event.host = p.circuit, p.socket, p.event.host
 	c.payload = slices.Clone(p.payload)
-	c.copied = true
+	c.copied, c.resent, c.corrupted = true, p.resent, p.corrupted
 	p.doubled, c.doubled = true, true
 	if c.circuit != nil {
 		c.circuit.held += c.size
@@ -336,6 +341,9 @@ func (p *packet) leaving() string {
 	if f.from == f.to {
 		return ""
 	}
+	if p.fate != nil {
+		return f.net.fulfil(p)
+	}
 	if f.isolated() {
 		return CauseIsolated
 	}
@@ -369,7 +377,7 @@ func (p *packet) arriving() string {
 	if f.unreachable() {
 		return CausePower
 	}
-	if f.from == f.to {
+	if f.from == f.to || p.fate != nil {
 		return ""
 	}
 	if f.isolated() {

@@ -160,23 +160,32 @@ func (s *Simnet) inspected() bool { return len(s.rules) > 0 || s.classify != nil
 
 // inspect classifies p and asks the rules. It returns the cause for which p does not leave, or "".
 func (s *Simnet) inspect(p *packet) string {
+	if v, r := s.ask(p); r != nil {
+		return s.execute(v, p, r)
+	}
+	return ""
+}
+
+// ask classifies p and finds the first rule that does not let it pass, or nil.
+func (s *Simnet) ask(p *packet) (Verdict, *rule) {
+	if !s.inspected() {
+		return Pass(), nil
+	}
 	payload := p.flat()
 	if s.classify != nil && len(payload) > 0 {
 		p.class = s.classify(p.flow.network, payload)
 	}
-	if len(s.rules) == 0 {
-		return ""
-	}
+	s.shown = p
 	f := p.flow
 	shown := Packet{From: f.from.name, To: f.to.name, Network: f.network, Src: f.src, Dst: f.dst, Kind: p.class, What: p.kind.String(),
 		N: p.number, Size: p.size, Payload: payload, Phase: p.phase(), Time: s.time(p.issued)}
 	for _, r := range s.rules {
 		copy := shown
 		if v := r.decide(&copy); v.kind != verdictPass {
-			return s.execute(v, p, r)
+			return v, r
 		}
 	}
-	return ""
+	return Pass(), nil
 }
 
 // execute does what a rule has decided.

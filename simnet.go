@@ -128,19 +128,22 @@ type Simnet struct {
 	scenario Scenario
 	life     *idem.Halter
 
-	hosts     map[string]*Host
-	inOrder   []*Host // of creation; those of one instant in any order
-	byAddr    map[netip.Addr]*Host
-	v4, v6    uint32 // the last addresses given out
-	endpoints map[string]*endpoint
-	zone      map[string][]resource  // added ones, by folded name
-	folded    map[string]*Host       // hosts whose name is not its own folded form, by that
-	members   map[netip.Addr][]*Host // of multicast groups, in canonical order
-	settings  []setting
-	cuts      []*cut
-	rules     []*rule
-	classify  func(network string, payload []byte) string
-	delivered map[string]uint64 // by kind
+	hosts      map[string]*Host
+	inOrder    []*Host // of creation; those of one instant in any order
+	byAddr     map[netip.Addr]*Host
+	v4, v6     uint32 // the last addresses given out
+	endpoints  map[string]*endpoint
+	zone       map[string][]resource  // added ones, by folded name
+	folded     map[string]*Host       // hosts whose name is not its own folded form, by that
+	members    map[netip.Addr][]*Host // of multicast groups, in canonical order
+	settings   []setting
+	cuts       []*cut
+	rules      []*rule
+	shown      *packet // to the rules
+	recordings []*Recording
+	replayed   *script
+	classify   func(network string, payload []byte) string
+	delivered  map[string]uint64 // by kind
 
 	unclassified uint64
 

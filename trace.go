@@ -211,6 +211,9 @@ func (s *Simnet) tracePacket(kind string, p *packet, at int64, cause string) {
 	if s.cfg.TracePayload && kind == EventSend {
 		s.tracePayload(p)
 	}
+	for _, r := range s.recordings {
+		r.note(kind, p, at, cause)
+	}
 }
 
 // tracePayload covers the bytes of a packet.
