@@ -194,6 +194,10 @@ func (s *scheduler) admitBefore(t int64) {
 	if len(s.pending) == 0 || s.pending[0].at >= t {
 		return
 	}
+	if len(s.pending) == 1 {
+		s.admitOnly()
+		return
+	}
 	batch, kept := s.batch[:0], s.pending[:0]
 	s.wanted, s.needed = never, nil
 	for _, op := range s.pending {
@@ -217,6 +221,18 @@ func (s *scheduler) admitBefore(t int64) {
 	s.acting = acting
 	clear(batch)
 	s.batch = batch
+}
+
+// admitOnly admits the one operation that is pending.
+func (s *scheduler) admitOnly() {
+	op, at := s.pending[0].op, s.pending[0].at
+	s.pending[0].op = nil
+	s.pending = s.pending[:0]
+	s.wanted, s.needed = never, nil
+	acting := s.acting
+	s.acting = true
+	op.admit(at)
+	s.acting = acting
 }
 
 // compare is the canonical order of operations.

@@ -156,10 +156,10 @@ func (t *tracer) encode(kind, cause string, what packetKind, flow uint64, at int
 		t.flush()
 	}
 	b := append(t.buf, kind[0], kind[2], byte(len(kind)), byte(what))
-	b = binary.AppendUvarint(b, flow)
-	b = binary.AppendUvarint(b, uint64(at))
-	b = binary.AppendUvarint(b, n)
-	b = binary.AppendUvarint(b, uint64(size))
+	b = binary.LittleEndian.AppendUint64(b, uint64(at))
+	b = binary.LittleEndian.AppendUint32(b, uint32(flow))
+	b = binary.LittleEndian.AppendUint32(b, uint32(n))
+	b = binary.LittleEndian.AppendUint32(b, uint32(size))
 	t.buf = appendString(b, cause)
 }
 
