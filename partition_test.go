@@ -66,10 +66,9 @@ func TestHeldPacketsAreDeliveredInOrderAfterTheHeal(t *testing.T) {
 			t.Errorf("%+v are held", n)
 		}
 		heal()
-		start := time.Now()
 		wantHeard(t, ba, count(1, 20)...)
 		say(t, ab, "after")
-		start = time.Now()
+		start := time.Now()
 		ba.Read(make([]byte, 9))
 		if took := time.Since(start); !about(took, 10*ms) {
 			t.Errorf("after the heal a message takes %v", took)

@@ -28,6 +28,7 @@ type scheduler struct {
 	mu      sync.Mutex
 	start   time.Time
 	virtual bool  // inside a bubble
+	began   int64 // start, in nanoseconds since 1970
 	phase   int64 // the instant 0 within its microsecond
 	t       int64 // the present instant, valid while locked
 
@@ -78,7 +79,8 @@ type admissible interface {
 func (s *scheduler) begin(many bool) {
 	s.start = time.Now()
 	s.virtual = virtual(s.start)
-	s.phase = s.start.UnixNano() % 1000
+	s.began = s.start.UnixNano()
+	s.phase = s.began % 1000
 	s.many = many || !s.virtual
 	s.set, s.armed, s.wanted = never, never, never
 	s.timer = time.NewTimer(time.Hour)
@@ -91,6 +93,14 @@ func (s *scheduler) begin(many bool) {
 // virtual reports whether a time that was just taken is a bubble's: those, and only those, have no monotonic reading.
 func virtual(now time.Time) bool { return now == now.Round(0) }
 
+// since is an instant as the network counts them. A bubble's clock has one reading, and it is quicker to take it as a number.
+func (s *scheduler) since(now time.Time) int64 {
+	if s.virtual {
+		return now.UnixNano() - s.began
+	}
+	return int64(now.Sub(s.start))
+}
+
 // enter locks the network at the present instant. The error is net.ErrClosed after Close, or says
 // that the caller lives by another clock than the network; the network is not locked then.
 func (s *scheduler) enter() error {
@@ -99,7 +109,7 @@ func (s *scheduler) enter() error {
 		return errWrongClock
 	}
 	s.mu.Lock()
-	s.t = max(s.t, int64(now.Sub(s.start)))
+	s.t = max(s.t, s.since(now))
 	if s.closed {
 		s.mu.Unlock()
 		return net.ErrClosed
@@ -121,7 +131,7 @@ func (s *scheduler) catchUp() {
 // reenter locks again, after a wait, whether the network has been closed meanwhile or not.
 func (s *scheduler) reenter() {
 	s.mu.Lock()
-	s.t = max(s.t, int64(time.Since(s.start)))
+	s.t = max(s.t, s.since(time.Now()))
 }
 
 // locked runs f with the lock held, whatever the caller's clock: it may not look at the time.
