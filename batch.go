@@ -5,32 +5,38 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"sync"
 	"time"
 )
 
-// SimnetBatch is a list of faults and repairs that apply whole, at one instant. Fill it by one goroutine; after SubmitBatch it
+// SimnetBatch is a list of faults and repairs that apply whole, at one instant. Make one with Simnet.NewSimnetBatch. Fill it by one goroutine; after SubmitBatch it
 // may only be asked for Done, Err and Snapshot.
 type SimnetBatch struct {
-	net       *Simnet
-	when      time.Time
-	asap      bool
-	verbs     []verb
+	net     *Simnet
+	when    time.Time
+	asap    bool
+	verbs   []verb
+	event   event
+	virtual bool // made inside a bubble
+
+	mu        sync.Mutex
 	submitted bool
-	event     event
-	done      chan struct{}
+	over      bool
+	done      chan struct{} // made when it is asked for
 	err       error
 	snap      *SimnetSnapshot
 }
 
-var (
-	errOtherBatch = errors.New("gosimnet: the batch was made by another network")
-)
+var errOtherBatch = errors.New("gosimnet: the batch was not made by this network")
 
 // NewSimnetBatch makes an empty batch that will apply at subwhen, or, with subAsap, when it is submitted. An instant
 // that is past is now.
 func (s *Simnet) NewSimnetBatch(subwhen time.Time, subAsap bool) *SimnetBatch {
-	return &SimnetBatch{net: s, when: subwhen, asap: subAsap, done: make(chan struct{})}
+	return &SimnetBatch{net: s, when: subwhen, asap: subAsap, virtual: virtual(time.Now())}
 }
+
+// wrongClock reports whether the caller lives by another clock than who made the batch.
+func (b *SimnetBatch) wrongClock() bool { return b.net != nil && virtual(time.Now()) != b.virtual }
 
 func (b *SimnetBatch) add(v verb) {
 	b.verbs = append(b.verbs, v)
@@ -79,21 +85,19 @@ func (b *SimnetBatch) GetSimnetSnapshot() {
 // SubmitBatch hands a batch in and does not block. When its instant comes, every verb is checked, and then all are applied
 // in order; if one is impossible, none is. A batch that is submitted twice stays as it was.
 func (s *Simnet) SubmitBatch(batch *SimnetBatch) {
-	if batch == nil {
+	if batch == nil || batch.wrongClock() {
 		return
 	}
 	if err := s.enter(); err != nil {
-		if !batch.submitted {
-			batch.submitted = true
+		if batch.submit() {
 			batch.finish(err)
 		}
 		return
 	}
 	defer s.leave()
-	if batch.submitted {
+	if !batch.submit() {
 		return
 	}
-	batch.submitted = true
 	if batch.net != s {
 		batch.finish(errOtherBatch)
 		return
@@ -124,34 +128,62 @@ func (b *SimnetBatch) fire(int64) {
 	b.finish(nil)
 }
 
+// submit reports whether the batch is submitted for the first time.
+func (b *SimnetBatch) submit() (first bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	first = !b.submitted
+	b.submitted = true
+	return first
+}
+
 // finish makes the outcome known.
 func (b *SimnetBatch) finish(err error) {
-	b.err = err
-	close(b.done)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.over, b.err = true, err
+	if b.done != nil {
+		close(b.done)
+	}
 }
 
 // Done is closed when the batch has been applied, or has failed, or its network was closed before.
-func (b *SimnetBatch) Done() <-chan struct{} { return b.done }
+func (b *SimnetBatch) Done() <-chan struct{} {
+	if b.wrongClock() {
+		done := make(chan struct{})
+		close(done)
+		return done
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.done == nil {
+		b.done = make(chan struct{})
+		if b.over {
+			close(b.done)
+		}
+	}
+	return b.done
+}
 
 // Err is the outcome: nil if the batch was applied or its time has not come, the error of its first impossible verb if nothing of it was, net.ErrClosed if
 // the network was closed before.
 func (b *SimnetBatch) Err() error {
-	select {
-	case <-b.done:
-		return b.err
-	default:
-		return nil
+	if b.wrongClock() {
+		return errWrongClock
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.err
 }
 
 // Snapshot is what the batch's GetSimnetSnapshot has seen; nil before, and without one.
 func (b *SimnetBatch) Snapshot() *SimnetSnapshot {
-	select {
-	case <-b.done:
-		return b.snap
-	default:
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.over {
 		return nil
 	}
+	return b.snap
 }
 
 // abandonBatches ends the batches whose time has not come, because the network closes.

@@ -68,8 +68,8 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	switch {
 	case d.host == nil:
 		return fail(errNoHost)
-	case d.host.broken != nil:
-		return fail(d.host.broken)
+	case d.host.fault() != nil:
+		return fail(d.host.fault())
 	case ctx == nil:
 		return fail(errNilContext)
 	}

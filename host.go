@@ -124,6 +124,22 @@ func (h *Host) compare(o *Host) int {
 	return cmp.Or(cmp.Compare(h.created, o.created), strings.Compare(h.name, o.name))
 }
 
+// fault is why every call on the host fails, or nil.
+func (h *Host) fault() error {
+	if h.broken == nil && h.net == nil {
+		return errUnmadeHost
+	}
+	return h.broken
+}
+
+// enter locks the network for a call on the host.
+func (h *Host) enter() error {
+	if err := h.fault(); err != nil {
+		return err
+	}
+	return h.net.enter()
+}
+
 // Name is the host's name, which Dial resolves.
 func (h *Host) Name() string { return h.name }
 
@@ -133,7 +149,7 @@ func (h *Host) Addrs() []netip.Addr { return slices.Clone(h.addrs) }
 // State is the host's health, over all its circuits: FAULTY if any of them may lose packets at its network card, ISOLATED if
 // all of it is cut off. Power is another matter: see PoweredOff.
 func (h *Host) State() Faultstate {
-	if h.broken != nil || h.net.enter() != nil {
+	if h.enter() != nil {
 		return HEALTHY
 	}
 	defer h.net.leave()
@@ -142,7 +158,7 @@ func (h *Host) State() Faultstate {
 
 // PoweredOff reports whether the host has no power. It is false for a host of a closed network.
 func (h *Host) PoweredOff() bool {
-	if h.broken != nil || h.net.enter() != nil {
+	if h.enter() != nil {
 		return false
 	}
 	defer h.net.leave()
@@ -193,7 +209,7 @@ type program struct {
 // while the one before has not returned begins when it has, so that the two never share the host. The error
 // that f returns is shown in snapshots, unless it follows from the power cut. A host may have several such programs. A nil f does nothing.
 func (h *Host) Run(f func(ctx context.Context) error) {
-	if h.broken != nil || f == nil || h.net.enter() != nil {
+	if f == nil || h.enter() != nil {
 		return
 	}
 	p := &program{host: h, f: f}

@@ -105,7 +105,7 @@ func (s *Simnet) LinkStats(origin, target string) (stats LinkStats, err error) {
 func (s *Simnet) AllLinkStats() iter.Seq2[LinkID, LinkStats] {
 	return func(yield func(LinkID, LinkStats) bool) {
 		var all []SimnetLinkStatus
-		s.look(func() { all = s.linkStatus() })
+		_ = s.look(func() { all = s.linkStatus() })
 		for _, l := range all {
 			if !yield(l.LinkID, l.LinkStats) {
 				return

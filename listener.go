@@ -46,8 +46,8 @@ func (h *Host) listen(network, address string) (*Listener, error) {
 	fail := func(addr net.Addr, err error) (*Listener, error) {
 		return nil, opError("listen", network, nil, addr, err)
 	}
-	if h.broken != nil {
-		return fail(nil, h.broken)
+	if err := h.fault(); err != nil {
+		return fail(nil, err)
 	}
 	t, f, err := parseNetwork(network)
 	if err != nil {

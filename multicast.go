@@ -31,8 +31,8 @@ func (h *Host) ListenMulticastUDP(network string, ifi *net.Interface, gaddr *net
 		}
 		return nil, opError("listen", network, nil, gaddr, err)
 	}
-	if h.broken != nil {
-		return fail(h.broken)
+	if err := h.fault(); err != nil {
+		return fail(err)
 	}
 	t, f, err := parseNetwork(network)
 	if err != nil || t != transportUDP {

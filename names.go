@@ -106,8 +106,8 @@ func Silence() View { return View{kind: viewSilence} }
 // zero View ends a view. IP addresses and "localhost" need no names, and have no views. A malformed record is an error. Views are part of
 // how the network is built: Heal does not end them.
 func (h *Host) SetView(name string, v View) (err error) {
-	if h.broken != nil {
-		return h.broken
+	if err := h.fault(); err != nil {
+		return err
 	}
 	if name != "" {
 		if _, err := domainName(name); err != nil {

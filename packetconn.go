@@ -76,8 +76,8 @@ func (h *Host) listenPacket(network, address string) (*PacketConn, error) {
 	fail := func(addr net.Addr, err error) (*PacketConn, error) {
 		return nil, opError("listen", network, nil, addr, err)
 	}
-	if h.broken != nil {
-		return fail(nil, h.broken)
+	if err := h.fault(); err != nil {
+		return fail(nil, err)
 	}
 	t, f, err := parseNetwork(network)
 	if err != nil {

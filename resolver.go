@@ -53,8 +53,8 @@ var (
 
 // dialNameServer is what a resolver dials with; it has the machine's configuration in mind, and the address is none of ours.
 func (h *Host) dialNameServer(ctx context.Context, network, _ string) (net.Conn, error) {
-	if h.broken != nil {
-		return nil, opError("dial", network, nil, nil, h.broken)
+	if err := h.fault(); err != nil {
+		return nil, opError("dial", network, nil, nil, err)
 	}
 	server, err := h.net.host(nameServer)
 	if err != nil {

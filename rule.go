@@ -132,7 +132,7 @@ func (s *Simnet) Classify(f func(network string, payload []byte) string) {
 // Delivered counts the packets with a payload that have been delivered so far, by kind.
 func (s *Simnet) Delivered() map[string]uint64 {
 	counts := make(map[string]uint64)
-	s.look(func() {
+	_ = s.look(func() {
 		maps.Copy(counts, s.delivered)
 		if s.unclassified > 0 {
 			counts[""] += s.unclassified

@@ -13,6 +13,8 @@ import (
 // never is the instant after all others.
 const never = math.MaxInt64
 
+var errUnmade = errors.New("gosimnet: a network that New has not made")
+
 var errWrongClock = errors.New("gosimnet: a network made inside a synctest bubble was used outside it, or the other way round")
 
 // scheduler is the part of a Simnet that makes time pass.
@@ -104,6 +106,9 @@ func (s *scheduler) since(now time.Time) int64 {
 // enter locks the network at the present instant. The error is net.ErrClosed after Close, or says
 // that the caller lives by another clock than the network; the network is not locked then.
 func (s *scheduler) enter() error {
+	if s.ended == nil {
+		return errUnmade
+	}
 	now := time.Now()
 	if virtual(now) != s.virtual {
 		return errWrongClock

@@ -270,9 +270,10 @@ func (s *Simnet) userTimeout() int64 {
 }
 
 var (
-	errEmptyName = errors.New("gosimnet: a host's name is empty")
-	errNoAddress = errors.New("no such host")
-	errNoNetwork = errors.New("gosimnet: a snapshotter of no network; make one with Simnet.Snapshotter")
+	errEmptyName  = errors.New("gosimnet: a host's name is empty")
+	errNoAddress  = errors.New("no such host")
+	errUnmadeHost = errors.New("gosimnet: a host that Simnet.Host has not made")
+	errNoNetwork  = errors.New("gosimnet: a snapshotter of no network; make one with Simnet.Snapshotter")
 )
 
 // Host returns the host of a name, which it makes on first use, with one IPv4 and one IPv6 address. Any string that is not

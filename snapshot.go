@@ -118,9 +118,8 @@ func (s *SimnetSnapshotter) GetSimnetSnapshot() *SimnetSnapshot {
 
 // GetSimnetSnapshot takes a picture of the network at this instant. It works after Close, too, and shows what is left.
 func (s *Simnet) GetSimnetSnapshot() (snap *SimnetSnapshot) {
-	s.look(func() { snap = s.snapshot() })
-	if snap == nil {
-		snap = &SimnetSnapshot{GetSimnetStatusErr: errWrongClock, Peermap: map[string]*SimnetPeerStatus{}, LoneCli: map[string]*SimnetPeerStatus{}}
+	if err := s.look(func() { snap = s.snapshot() }); err != nil {
+		snap = &SimnetSnapshot{GetSimnetStatusErr: err, Peermap: map[string]*SimnetPeerStatus{}, LoneCli: map[string]*SimnetPeerStatus{}}
 	}
 	return snap
 }

@@ -20,7 +20,7 @@ func (h *Host) NewTimer(d time.Duration) *SimTimer {
 	c := make(chan time.Time, 1)
 	t := &SimTimer{C: c, c: c, host: h}
 	t.act = t
-	if h.broken != nil || h.net.enter() != nil {
+	if h.enter() != nil {
 		return t
 	}
 	t.event.host = h
@@ -83,7 +83,7 @@ func (t *SimTimer) withdraw() bool {
 // Stop disarms the timer and reports whether it was armed. As with time.Timer, no value that was
 // sent before is received after Stop has returned.
 func (t *SimTimer) Stop() (wasArmed bool) {
-	if t.host.broken != nil || t.host.net.enter() != nil {
+	if t.host == nil || t.host.enter() != nil {
 		return false
 	}
 	defer t.host.net.leave()
@@ -103,7 +103,7 @@ func (t *SimTimer) quiet() bool {
 
 // Reset arms the timer anew and reports whether it was armed.
 func (t *SimTimer) Reset(d time.Duration) (wasArmed bool) {
-	if t.host.broken != nil || t.host.net.enter() != nil {
+	if t.host == nil || t.host.enter() != nil {
 		return false
 	}
 	defer t.host.net.leave()

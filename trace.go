@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash"
 	"iter"
+	"net"
 	"net/netip"
 	"runtime"
 	"slices"
@@ -279,7 +280,7 @@ func (s *Simnet) log(r record) {
 // the same hash went the same way. A caller that lives by another clock than the network gets "".
 func (s *Simnet) TraceHash() string {
 	sum := ""
-	s.look(func() {
+	_ = s.look(func() {
 		s.trace.flush()
 		sum = hex.EncodeToString(s.trace.hash.Sum(nil))
 	})
@@ -291,7 +292,7 @@ func (s *Simnet) TraceHash() string {
 func (s *Simnet) Trace() iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		var events []Event
-		s.look(func() {
+		_ = s.look(func() {
 			for r := range s.records() {
 				events = append(events, s.event(r))
 			}
@@ -305,15 +306,13 @@ func (s *Simnet) Trace() iter.Seq[Event] {
 }
 
 // look runs f with the network locked, also after Close.
-func (s *Simnet) look(f func()) {
-	if s.control(func() error { f(); return nil }) == nil {
-		return
+func (s *Simnet) look(f func()) error {
+	err := s.control(func() error { f(); return nil })
+	if err != net.ErrClosed {
+		return err
 	}
-	s.locked(func() {
-		if s.closed {
-			f()
-		}
-	})
+	s.locked(f)
+	return nil
 }
 
 // records lists what is retained, oldest first, and after it what calls of this very instant have done.
