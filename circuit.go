@@ -374,7 +374,8 @@ func (c *Circuit) write(b []byte) error {
 		return nil
 	}
 	p := k.net.newPacket(&k.out.flow, kindMessage)
-	p.circuit, p.size, p.payload = there, len(b), slices.Clone(b)
+	p.circuit = there
+	p.carry(b)
 	there.held += len(b)
 	k.net.send(p)
 	return nil

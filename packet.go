@@ -2,7 +2,6 @@ package gosimnet
 
 import (
 	"net/netip"
-	"slices"
 )
 
 // packetKind says what a packet is for.
@@ -38,7 +37,8 @@ type flow struct {
 	faults   circuitFaults
 	src, dst netip.AddrPort
 	network  string
-	asked    uint64 // calls so far
+	asked    uint64      // calls so far
+	sink     *PacketConn // that got the last datagram
 }
 
 // unpowered reports whether the sender's end has no power.
@@ -89,6 +89,7 @@ type packet struct {
 	circuit    *Circuit    // for messages: the receiving end
 	socket     *PacketConn // for datagrams: the sender; for ICMP: the receiver
 	payload    []byte
+	room       []byte  // of payload, if that is p's own
 	whence     string  // the caller's file and line, if that is recorded
 	next       *packet // in the pool
 }
@@ -107,9 +108,22 @@ func (s *Simnet) newPacket(f *flow, k packetKind) *packet {
 	return p
 }
 
+// mostRoom is the most bytes that a packet in the pool keeps for the next payload.
+const mostRoom = 2 << 10
+
+// carry gives p a copy of b for a payload.
+func (p *packet) carry(b []byte) {
+	p.room = append(p.room[:0], b...)
+	p.payload, p.size = p.room, len(b)
+}
+
 // release gives a packet back to the pool.
 func (s *Simnet) release(p *packet) {
-	*p = packet{next: s.spare}
+	room := p.room
+	if cap(room) > mostRoom {
+		room = nil
+	}
+	*p = packet{next: s.spare, room: room}
 	s.spare = p
 }
 
@@ -234,7 +248,7 @@ func (s *Simnet) double(p *packet) *packet {
 	c := s.newPacket(p.flow, p.kind)
 	c.issued, c.number, c.size, c.count, c.class, c.extra = p.issued, p.number, p.size, p.count, p.class, p.extra
 	c.circuit, c.socket, c.event.host = p.circuit, p.socket, p.event.host
-	c.payload = slices.Clone(p.payload)
+	c.carry(p.payload)
 	c.copied, c.resent, c.corrupted = true, p.resent, p.corrupted
 	p.doubled, c.doubled = true, true
 	if c.circuit != nil {

@@ -43,13 +43,16 @@ type PacketConn struct {
 	id      uint64         // what its flows' keys are made of
 	asks    bool           // it is bound by its first datagram, a query
 	flows   map[netip.AddrPort]*flow
-	casts   uint64 // datagrams to several hosts so far
+	lastTo  netip.AddrPort // where the last datagram went
+	last    *flow          // and by which flow, unless that may be another one by now
+	casts   uint64         // datagrams to several hosts so far
 	groups  []netip.Addr
 	shared  bool // it shares its port with others that do
 	mute    bool // what it sends to groups does not come back to its host
 
 	castFlows map[castKey]*flow
 	heard     map[netip.AddrPort]uint64 // the keys of the flows that came from there last
+	lastHeard *flow                     // the last of them
 
 	queue     []*packet
 	queued    int // what the queue counts
@@ -338,17 +341,23 @@ func (c *PacketConn) take(b []byte) (n, full int, from netip.AddrPort) {
 	c.queue = slices.Delete(c.queue, 0, 1)
 	c.queued -= p.size + datagramOverhead
 	n, full, from = copy(b, p.payload), p.size, p.flow.src
-	if from.Port() >= firstEphemeral {
-		if c.heard == nil {
-			c.heard = make(map[netip.AddrPort]uint64)
-		}
-		c.heard[from] = p.flow.key
+	if p.flow != c.lastHeard && from.Port() >= firstEphemeral {
+		c.hear(p.flow)
 	}
 	c.net.release(p)
 	if len(c.queue) > 0 {
 		c.net.wakeFirst(c.readers)
 	}
 	return n, full, from
+}
+
+// hear notes which flow came last from where it comes from: see keyTo.
+func (c *PacketConn) hear(f *flow) {
+	if c.heard == nil {
+		c.heard = make(map[netip.AddrPort]uint64)
+	}
+	c.heard[f.src] = f.key
+	c.lastHeard, c.last = f, nil
 }
 
 // report gives out an ICMP error, once.
@@ -568,7 +577,8 @@ func (c *PacketConn) transmit(b []byte, to netip.AddrPort, call string) (int, er
 		return len(b), nil
 	}
 	p := c.net.newPacket(f, kindDatagram)
-	p.socket, p.size, p.payload = c, len(b), append([]byte(nil), b...)
+	p.socket = c
+	p.carry(b)
 	c.net.send(p)
 	return len(b), nil
 }
@@ -582,7 +592,7 @@ func (c *PacketConn) sendable(b []byte, to netip.AddrPort, call string) error {
 		return sysErr(call, syscall.EMSGSIZE)
 	case to.Port() == 0 && !c.remote.IsValid():
 		return sysErr(call, syscall.EINVAL)
-	case !c.source(to.Addr()).IsValid():
+	case !c.knows(to) && !c.source(to.Addr()).IsValid():
 		return sysErr(call, syscall.ENETUNREACH)
 	case c.failure != nil:
 		return c.report(call)
@@ -590,8 +600,18 @@ func (c *PacketConn) sendable(b []byte, to netip.AddrPort, call string) error {
 	return nil
 }
 
+// knows reports whether the last datagram went to an address, too.
+func (c *PacketConn) knows(to netip.AddrPort) bool { return c.last != nil && c.lastTo == to }
+
 // flowTo is the flow to an address, or nil if nobody has it.
 func (c *PacketConn) flowTo(to netip.AddrPort) *flow {
+	if !c.knows(to) {
+		c.lastTo, c.last = to, c.findFlow(to)
+	}
+	return c.last
+}
+
+func (c *PacketConn) findFlow(to netip.AddrPort) *flow {
 	owner := c.host.owner(to.Addr())
 	if owner == nil {
 		return nil
@@ -663,6 +683,7 @@ func (c *PacketConn) enqueue(p *packet, now int64) {
 		c.net.release(p)
 		return
 	}
+	p.flow.sink = c
 	c.queue = append(c.queue, p)
 	c.queued += p.size + datagramOverhead
 	c.net.wakeFirst(c.readers)

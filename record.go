@@ -90,7 +90,7 @@ func (c *Capture) Resend() (n int) {
 // resend sends a second p, which may have been sent long ago.
 func (s *Simnet) resend(p *packet, payload []byte) {
 	d := s.double(p)
-	d.payload = slices.Clone(payload)
+	d.carry(payload)
 	l := d.flow.way()
 	l.stats.Duplicated.add(d)
 	s.tracePacket(EventDuplicate, d, s.t, "")

@@ -322,6 +322,8 @@ func beneficiary(op any) *waiter {
 		return p.half.readers.first()
 	case p.circuit != nil:
 		return p.circuit.conn.in.readers.first()
+	case p.flow.sink != nil:
+		return p.flow.sink.readers.first()
 	}
 	return nil
 }
