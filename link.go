@@ -193,6 +193,7 @@ type link struct {
 	clog       *cut   // what keeps packets at its end, or nil
 	wire       *wire  // nil: no limit
 	plain      bool   // cfg neither loses, doubles, corrupts nor reorders
+	wired      bool   // a wire is on the way: the link's, its sender's uplink or its receiver's downlink
 	bad        bool   // the state of its Burst
 	stats      LinkStats
 
@@ -284,6 +285,7 @@ func (s *Simnet) configure(l *link) {
 		l.constant = l.least()
 	}
 	l.wire = s.wireFor(l.wire, l.cfg, l.key, l)
+	l.rewired()
 	l.generation++
 }
 
@@ -294,6 +296,22 @@ func (l *link) latency(d sample) int64 {
 
 // least is the least delay of any packet.
 func (l *link) least() int64 { return max(minLatency, int64(l.cfg.Latency.least())) }
+
+// rewired notes whether a wire is on the way.
+func (l *link) rewired() {
+	l.wired = l.wire.limited() || l.from != l.to && (l.from.uplink.limited() || l.to.downlink.limited())
+}
+
+// service is the time that p takes on the wires of its way if it does not have to wait for them.
+func (l *link) service(p *packet) (ns int64) {
+	if p.jumps {
+		return 0
+	}
+	if ns = l.wire.least(p.size); l.from != l.to {
+		ns += l.from.uplink.least(p.size) + l.to.downlink.least(p.size)
+	}
+	return ns
+}
 
 // number gives p its place in the order of those that come to the link, which settles who arrives first at one instant.
 func (l *link) number(p *packet) {
@@ -351,8 +369,7 @@ func (l *link) bursts(p *packet) (lost bool) {
 
 // segment is the largest piece of a stream that crosses the link as one packet.
 func (l *link) segment(inspected bool) int {
-	limited := l.wire.limited() || l.from.uplink.limited() || l.to.downlink.limited()
-	if limited || inspected || !l.plain && (l.cfg.Loss > 0 || l.cfg.Burst != nil || l.cfg.Corrupt > 0) {
+	if l.wired || inspected || !l.plain && (l.cfg.Loss > 0 || l.cfg.Burst != nil || l.cfg.Corrupt > 0) {
 		return l.cfg.MTU - headerBytes
 	}
 	return offload
@@ -474,6 +491,10 @@ func (s *Simnet) setAccess(host string, cfg LinkConfig, what string, wireOf func
 		}
 		w := wireOf(h)
 		*w = s.wireFor(*w, cfg, hashString(hashString(drawKeyOfLinks, h.name), what), nil)
+		for l := range s.links() {
+			l.rewired()
+		}
+		s.reestimate()
 		s.traceFault(EventFault, host, "", what)
 		return nil
 	})

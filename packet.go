@@ -142,6 +142,9 @@ func (s *Simnet) send(p *packet) {
 func (p *packet) needed(at int64) int64 {
 	s := p.flow.net
 	s.estimate(p)
+	if l := p.flow.way(); l.wired {
+		at += l.service(p)
+	}
 	return s.clear(at + p.lat + 1)
 }
 
@@ -265,11 +268,11 @@ func (p *packet) waits() bool { return !p.jumps && p.flow.from != p.flow.to }
 func (p *packet) enter(at stage, now int64) {
 	f, l := p.flow, p.flow.way()
 	switch {
-	case at == stageUplink && f.from.uplink.limited() && p.waits():
+	case l.wired && at == stageUplink && f.from.uplink.limited() && p.waits():
 		p.queue(f.from.uplink, at, now)
 	case at == stageDownlink:
 		p.queue(f.to.downlink, at, now)
-	case l.wire.limited() && !p.jumps:
+	case l.wired && l.wire.limited() && !p.jumps:
 		l.number(p)
 		p.queue(l.wire, stageLink, now)
 	default:
@@ -320,7 +323,7 @@ func (p *packet) fire(now int64) {
 	switch {
 	case p.stage == stageUplink:
 		p.enter(stageLink, p.due)
-	case p.stage == stageLink && f.to.downlink.limited() && p.waits():
+	case p.stage == stageLink && p.flow.way().wired && f.to.downlink.limited() && p.waits():
 		p.enter(stageDownlink, p.due)
 	default:
 		p.arrive(now)

@@ -74,6 +74,14 @@ type waiting struct {
 // limited reports whether there is a wire, and it has a rate.
 func (w *wire) limited() bool { return w != nil && (w.rate > 0 || w.trace != nil) }
 
+// least is the least time that the wire takes for a packet.
+func (w *wire) least(size int) int64 {
+	if w == nil || w.rate == 0 || w.trace != nil {
+		return 0
+	}
+	return int64(size) * 8 * int64(time.Second) / w.rate
+}
+
 // most is the most bytes that have waited for the wire, if there is one.
 func (w *wire) most() int {
 	if w == nil {
