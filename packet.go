@@ -142,10 +142,25 @@ func (s *Simnet) send(p *packet) {
 func (p *packet) needed(at int64) int64 {
 	s := p.flow.net
 	s.estimate(p)
-	if l := p.flow.way(); l.wired {
+	l := p.flow.way()
+	if l.wired {
 		at += l.service(p)
 	}
+	if (!l.plain || len(s.rules) > 0) && p.loose() {
+		return s.clear(at + p.soonest(l) + 1)
+	}
 	return s.clear(at + p.lat + 1)
+}
+
+// soonest is the least time that p can take, or a second p, whose time has not been drawn.
+func (p *packet) soonest(l *link) int64 {
+	switch {
+	case len(p.flow.net.rules) == 0 && !p.doubles(l):
+		return p.lat
+	case p.jumps:
+		return minLatency
+	}
+	return min(p.lat, l.least())
 }
 
 // sendAt sends p as if at an earlier instant, at the admission of the operation that it belongs to.
