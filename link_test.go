@@ -182,6 +182,33 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
+// The second of two packets may well come first, also when nothing else happens meanwhile.
+func TestDuplicatesTakeTimesOfTheirOwn(t *testing.T) {
+	const n = 10_000
+	rule := on(func(*gosimnet.Packet) bool { return true }, gosimnet.Duplicate())
+	for name, c := range map[string]struct {
+		duplicate float64
+		rules     []gosimnet.Rule
+	}{"by the link": {1, nil}, "by a rule": {0, []gosimnet.Rule{rule}}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newNet(t, &gosimnet.SimNetConfig{Seed: 1, TraceLimit: -1, Link: gosimnet.LinkConfig{Latency: gosimnet.Uniform(ms, 9*ms), Ordering: gosimnet.Unordered, Duplicate: c.duplicate}})
+			s.Host("a")
+			s.Host("b")
+			for _, r := range c.rules {
+				s.AddRule(r)
+			}
+			as := volley(t, s, "a", "b", n, 4, time.Second, time.Second)
+			var first, second []float64
+			for i := 0; i+1 < len(as); i += 2 {
+				first, second = append(first, as[i].took().Seconds()), append(second, as[i+1].took().Seconds())
+			}
+			near(t, "packets, "+name, float64(len(as)), 2*n, 0)
+			near(t, "the first comes after, "+name, mean(first), 0.001+0.008/3, 0.02)
+			near(t, "the second comes after, "+name, mean(second), 0.001+0.008*2/3, 0.02)
+		})
+	}
+}
+
 func TestDuplicatesOfWhatFindsTheQueueFull(t *testing.T) {
 	as, stats := overLink(t, 8, gosimnet.LinkConfig{Duplicate: 1, BitsPerSecond: 8e6, QueueBytes: 5000}, 1000, 1000, 500*us, time.Second)
 	if len(as) == 0 || stats.LostTo[gosimnet.CauseQueue].Packets == 0 || stats.Duplicated.Packets != 1000 {
