@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -700,12 +701,12 @@ func TestPowerCutTakesEverythingOfTheHost(t *testing.T) {
 func TestSoftwareRunsWithThePower(t *testing.T) {
 	bubble(t, func(t *testing.T, s *gosimnet.Simnet) {
 		b := s.Host("b")
-		running, runs := 0, 0
+		var running, runs atomic.Int32
 		stop := make(chan struct{}, 1)
 		program := func(ctx context.Context) error {
-			running++
-			runs++
-			defer func() { running-- }()
+			running.Add(1)
+			runs.Add(1)
+			defer running.Add(-1)
 			select {
 			case <-ctx.Done():
 				time.Sleep(10 * ms) // it takes its time
@@ -713,11 +714,11 @@ func TestSoftwareRunsWithThePower(t *testing.T) {
 			}
 			return nil
 		}
-		want := func(wantRunning, wantRuns int) {
+		want := func(wantRunning, wantRuns int32) {
 			t.Helper()
 			synctest.Wait()
-			if running != wantRunning || runs != wantRuns {
-				t.Errorf("%d running after %d runs, want %d after %d", running, runs, wantRunning, wantRuns)
+			if running.Load() != wantRunning || runs.Load() != wantRuns {
+				t.Errorf("%d running after %d runs, want %d after %d", running.Load(), runs.Load(), wantRunning, wantRuns)
 			}
 		}
 		b.Run(program)

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -345,12 +346,12 @@ func TestSnapshotCountsAreConsistentAtEveryInstant(t *testing.T) {
 			client.Write(make([]byte, all))
 			client.Close()
 		}()
-		read := 0
+		var arrived atomic.Int64
 		go func() {
 			b := make([]byte, 7000)
 			for {
 				n, err := server.Read(b)
-				read += n
+				arrived.Add(int64(n))
 				if err != nil {
 					return
 				}
@@ -360,7 +361,7 @@ func TestSnapshotCountsAreConsistentAtEveryInstant(t *testing.T) {
 		for range 2000 {
 			time.Sleep(3 * ms)
 			synctest.Wait()
-			z := s.GetSimnetSnapshot()
+			z, read := s.GetSimnetSnapshot(), int(arrived.Load())
 			statsOf(t, s, "a", "b")
 			if c := z.Peermap["a"].Connmap["b:80"]; c != nil {
 				o := z.Peermap["b"].Connmap[c.Origin]
@@ -372,7 +373,7 @@ func TestSnapshotCountsAreConsistentAtEveryInstant(t *testing.T) {
 				}
 			}
 		}
-		if read != all {
+		if read := arrived.Load(); read != all {
 			t.Errorf("%d of %d bytes were read", read, all)
 		}
 	})
