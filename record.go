@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -15,6 +16,7 @@ import (
 type Capture struct {
 	net  *Simnet
 	rule *rule
+	mu   sync.Mutex // so that what was kept can be looked at by anybody, also when the network is no more
 	kept []captured
 }
 
@@ -49,7 +51,9 @@ func (c *Capture) keep(shown Packet) {
 		k.double = &packet{flow: p.flow, number: p.number, kind: p.kind, issued: p.issued, size: p.size, count: p.count, class: p.class, circuit: p.circuit, socket: p.socket, resent: true}
 		k.double.event.host = p.event.host
 	}
+	c.mu.Lock()
 	c.kept = append(c.kept, k)
+	c.mu.Unlock()
 }
 
 // Stop ends the capture. What it has kept stays.
@@ -60,15 +64,21 @@ func (c *Capture) Stop() {
 	})
 }
 
-// Packets lists what has been kept, in the order sent.
+// Packets lists what has been kept, in the order sent. It may be called by anybody, and after Close.
 func (c *Capture) Packets() (all []Packet) {
-	c.net.look(func() {
-		for _, k := range c.kept {
-			all = append(all, k.shown)
-			all[len(all)-1].Payload = slices.Clone(k.shown.Payload)
-		}
-	})
+	c.net.catchUpWith(&c.mu)
+	defer c.mu.Unlock()
+	for _, k := range c.kept {
+		all = append(all, k.shown)
+		all[len(all)-1].Payload = slices.Clone(k.shown.Payload)
+	}
 	return all
+}
+
+// catchUpWith locks what is being recorded, when all is there that happened before this instant.
+func (s *Simnet) catchUpWith(mu *sync.Mutex) {
+	_ = s.control(func() error { return nil })
+	mu.Lock()
 }
 
 // Resend sends the datagrams and messages that have been kept once more, now and in the order sent, and reports how many they are. They cross their links, which may
@@ -76,6 +86,8 @@ func (c *Capture) Packets() (all []Packet) {
 // power does not matter. A closed network and circuits that are over get none.
 func (c *Capture) Resend() (n int) {
 	_ = c.net.control(func() error {
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		for _, k := range c.kept {
 			if p := k.double; p != nil && (p.circuit == nil || !p.circuit.conn.closed && !p.circuit.conn.reset && !p.circuit.conn.forgotten) {
 				c.net.resend(p, k.shown.Payload)
@@ -118,9 +130,10 @@ type Fate struct {
 
 // Recording is what became of the packets of a run, by flow and number, so that another run of the same test can give each of them the same
 // fate, with other links, other rates or another seed. It can be saved, and edited: a line a packet. The bare acknowledgements of
-// streams are not packets. A nil *Recording has no fates.
+// streams are not packets. A nil *Recording has no fates. The methods may be called by anybody, and after Close.
 type Recording struct {
-	net   *Simnet // while it is being made
+	net   *Simnet // that it is or was made of; nil: it was read
+	mu    sync.Mutex
 	fates []*Fate
 	flows flowNames
 	at    map[*flow]map[uint64]*Fate
@@ -176,6 +189,8 @@ func (r *Recording) Stop() {
 
 // note records an event of a packet.
 func (r *Recording) note(kind string, p *packet, at int64, cause string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	f := p.flow
 	if kind == EventSend {
 		name, number := r.flows.of(f)
@@ -200,24 +215,20 @@ func (r *Recording) note(kind string, p *packet, at int64, cause string) {
 
 // Fates lists what is known, in the order in which the packets were sent.
 func (r *Recording) Fates() (all []Fate) {
-	r.look(func() {
-		for _, f := range r.fates {
-			all = append(all, *f)
-			all[len(all)-1].Delays = slices.Clone(f.Delays)
-		}
-	})
-	return all
-}
-
-// look runs f while nothing is recorded.
-func (r *Recording) look(f func()) {
 	switch {
 	case r == nil:
+		return nil
 	case r.net == nil:
-		f()
+		r.mu.Lock()
 	default:
-		r.net.look(f)
+		r.net.catchUpWith(&r.mu)
 	}
+	defer r.mu.Unlock()
+	for _, f := range r.fates {
+		all = append(all, *f)
+		all[len(all)-1].Delays = slices.Clone(f.Delays)
+	}
+	return all
 }
 
 // WriteTo writes a line of JSON for each packet, in the order sent: the fields of a Fate. It is what ReadRecording reads.
