@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash"
 	"iter"
-	"net"
 	"net/netip"
 	"runtime"
 	"slices"
@@ -305,14 +304,19 @@ func (s *Simnet) Trace() iter.Seq[Event] {
 	}
 }
 
-// look runs f with the network locked, also after Close.
+// look runs f with the network locked. After Close that may be done from anywhere, by whatever clock.
 func (s *Simnet) look(f func()) error {
 	err := s.control(func() error { f(); return nil })
-	if err != net.ErrClosed {
-		return err
+	if err == nil {
+		return nil
 	}
-	s.locked(f)
-	return nil
+	s.locked(func() {
+		if s.closed {
+			f()
+			err = nil
+		}
+	})
+	return err
 }
 
 // records lists what is retained, oldest first, and after it what calls of this very instant have done.
