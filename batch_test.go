@@ -169,7 +169,7 @@ func TestBatchOfAnotherNetwork(t *testing.T) {
 		b := other.NewSimnetBatch(time.Time{}, true)
 		b.AlterHost("a", gosimnet.ISOLATE)
 		s.SubmitBatch(b)
-		if !finished(b) || b.Err() == nil || !strings.Contains(b.Err().Error(), "another network") {
+		if !finished(b) || b.Err() == nil || !strings.Contains(b.Err().Error(), "not made by this network") {
 			t.Errorf("the batch of another network: %v", b.Err())
 		}
 		wantState(t, s.Host("a"), gosimnet.HEALTHY)
