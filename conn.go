@@ -2,6 +2,7 @@ package gosimnet
 
 import (
 	"io"
+	"math"
 	"net"
 	"os"
 	"slices"
@@ -571,7 +572,9 @@ func (c *Conn) SetWriteDeadline(t time.Time) error { return c.set(func() { c.wri
 
 // SetLinger says what Close does with data that is not acknowledged: sec < 0, the default, delivers it in the background, 0 throws it away
 // and resets, sec > 0 waits for so many seconds at most.
-func (c *Conn) SetLinger(sec int) error { return c.setOption(func() { c.linger = max(-1, sec) }) }
+func (c *Conn) SetLinger(sec int) error {
+	return c.setOption(func() { c.linger = min(max(-1, sec), math.MaxInt32) })
+}
 
 // SetNoDelay does nothing: a segment leaves as soon as it is written, and there is no Nagle's algorithm.
 func (c *Conn) SetNoDelay(bool) error { return c.setOption(func() {}) }

@@ -206,18 +206,18 @@ func (op *dial) bind(a *net.TCPAddr) error {
 	if a == nil {
 		return nil
 	}
-	ip, _ := netip.AddrFromSlice(a.IP)
-	ip = ip.Unmap()
-	if !ip.IsValid() || ip.IsUnspecified() {
-		ip = op.local.Addr()
+	local, err := chosen(a.IP, a.Port, op.local.Addr())
+	if err != nil {
+		return err
 	}
+	ip := local.Addr()
 	if op.host.owner(ip) != op.host || ip.Is4() != op.dst.Addr().Is4() {
 		return sysErr("bind", syscall.EADDRNOTAVAIL)
 	}
 	if ip != op.local.Addr() {
 		op.others = nil
 	}
-	op.local = netip.AddrPortFrom(ip, uint16(a.Port))
+	op.local = local
 	if a.Port == 0 {
 		return nil
 	}
@@ -226,6 +226,20 @@ func (op *dial) bind(a *net.TCPAddr) error {
 		return sysErr("bind", syscall.EADDRINUSE)
 	}
 	return nil
+}
+
+// chosen is the local address that a dialer names, in which nothing and an unspecified address are the usual one.
+func chosen(ip net.IP, port int, usual netip.Addr) (netip.AddrPort, error) {
+	a, ok := netip.AddrFromSlice(ip)
+	switch a = a.Unmap(); {
+	case port < 0 || port > 65535:
+		return netip.AddrPort{}, sysErr("bind", syscall.EINVAL)
+	case len(ip) == 0 || a.IsUnspecified():
+		a = usual
+	case !ok:
+		return netip.AddrPort{}, &net.AddrError{Err: "non-IPv4 address", Addr: ip.String()}
+	}
+	return netip.AddrPortFrom(a, uint16(port)), nil
 }
 
 // keepAlive is what connections of this dialer do.
@@ -243,7 +257,7 @@ func (d *Dialer) keepAlive() net.KeepAliveConfig {
 func (d *Dialer) until(ctx context.Context, s *Simnet) int64 {
 	at := int64(never)
 	earlier := func(t time.Time) { at = min(at, int64(t.Sub(s.start))) }
-	if d.Timeout != 0 {
+	if d.Timeout != 0 && int64(d.Timeout) < never-s.t {
 		at = s.t + int64(d.Timeout)
 	}
 	if !d.Deadline.IsZero() {

@@ -25,8 +25,14 @@ const (
 	keepAliveCount    = 9
 )
 
+// The most that Linux takes.
+const (
+	maxKeepAlive      = 32767 * time.Second
+	maxKeepAliveCount = 127
+)
+
 // configure sets the times as net.KeepAliveConfig says: zero is the default. A negative one leaves the system's setting, which
-// is the default here.
+// is the default here. More than Linux takes is the most that it takes.
 func (k *keepAlive) configure(cfg net.KeepAliveConfig) {
 	if !cfg.Enable {
 		k.idle = 0
@@ -38,13 +44,14 @@ func (k *keepAlive) configure(cfg net.KeepAliveConfig) {
 	if k.count <= 0 {
 		k.count = keepAliveCount
 	}
+	k.count = min(k.count, maxKeepAliveCount)
 }
 
 func positive(d, def time.Duration) time.Duration {
 	if d <= 0 {
 		return def
 	}
-	return d
+	return min(d, maxKeepAlive)
 }
 
 // watch begins to probe if the path is not healthy. Until now it was, and the probes of that time were answered; one that is
@@ -124,8 +131,11 @@ func (c *Conn) SetKeepAlive(on bool) error {
 }
 
 // SetKeepAlivePeriod sets the time without a sign of life after which the first probe is sent, and between probes.
-// Zero and less are the default, 15 s.
+// Zero and less are the default, 15 s; more than 32767 s is EINVAL.
 func (c *Conn) SetKeepAlivePeriod(d time.Duration) error {
+	if d > maxKeepAlive {
+		return c.setErr(sysErr("setsockopt", syscall.EINVAL))
+	}
 	return c.setOption(func() {
 		c.keepAlive.idle, c.keepAlive.interval = int64(positive(d, keepAliveIdle)), int64(positive(d, keepAliveInterval))
 		c.keepAlive.count = max(c.keepAlive.count, 1)
@@ -135,8 +145,11 @@ func (c *Conn) SetKeepAlivePeriod(d time.Duration) error {
 
 // SetKeepAliveConfig sets all of it; fields that are zero or less are the defaults: 15 s, 15 s and 9 probes. An idle connection to a peer
 // that does not answer ends with ETIMEDOUT Count × Interval after the first probe, which is sent Idle after the last sign of life. A peer that
-// hears nevertheless is reset then. Its own probes are no sign of life.
+// hears nevertheless is reset then. Its own probes are no sign of life. As on Linux, times above 32767 s and more than 127 probes are EINVAL.
 func (c *Conn) SetKeepAliveConfig(cfg net.KeepAliveConfig) error {
+	if cfg.Enable && (cfg.Idle > maxKeepAlive || cfg.Interval > maxKeepAlive || cfg.Count > maxKeepAliveCount) {
+		return c.setErr(sysErr("setsockopt", syscall.EINVAL))
+	}
 	return c.setOption(func() { c.keepAlive.configure(cfg); c.keepAlive.again() })
 }
 

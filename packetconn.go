@@ -142,11 +142,10 @@ func (h *Host) connectPacket(ctx context.Context, d *Dialer, network string, f f
 	}
 	local := netip.AddrPortFrom(h.sourceFor(dst.Addr()), 0)
 	if from != nil {
-		ip, _ := netip.AddrFromSlice(from.IP)
-		if ip = ip.Unmap(); !ip.IsValid() || ip.IsUnspecified() {
-			ip = local.Addr()
+		var err error
+		if local, err = chosen(from.IP, from.Port, local.Addr()); err != nil {
+			return nil, err
 		}
-		local = netip.AddrPortFrom(ip, uint16(from.Port))
 	}
 	if !local.IsValid() {
 		return nil, sysErr("connect", syscall.ENETUNREACH)
