@@ -664,15 +664,15 @@ func (e *env) timeOut(c socket, calls []*call, since time.Time, after time.Durat
 func futureDeadline(e *env) {
 	c := e.socket(e.client, e.clientIP)
 	start := time.Now()
-	e.must(c.SetReadDeadline(start.Add(2 * e.pause)))
-	e.timeOut(c, e.readAll(c), start, 2*e.pause)
+	e.must(c.SetReadDeadline(start.Add(8 * e.pause)))
+	e.timeOut(c, e.readAll(c), start, 8*e.pause)
 }
 
 func movedDeadline(e *env) {
 	c := e.socket(e.client, e.clientIP)
-	for _, to := range []time.Duration{4, 2, 0} { // later, earlier, and past
+	for _, to := range []time.Duration{16, 8, 0} { // later, earlier, and past
 		start := time.Now()
-		e.must(c.SetReadDeadline(start.Add(3 * e.pause)))
+		e.must(c.SetReadDeadline(start.Add(12 * e.pause)))
 		calls := e.readAll(c)
 		e.must(c.SetReadDeadline(start.Add(to * e.pause)))
 		e.timeOut(c, calls, start, max(to, 1)*e.pause)
@@ -682,10 +682,10 @@ func movedDeadline(e *env) {
 
 func clearedDeadline(e *env) {
 	c, s := e.sockets()
-	e.must(c.SetReadDeadline(time.Now().Add(2 * e.pause)))
+	e.must(c.SetReadDeadline(time.Now().Add(8 * e.pause)))
 	calls := e.readAll(c)
 	e.must(c.SetReadDeadline(time.Time{}))
-	time.Sleep(3 * e.pause)
+	time.Sleep(9 * e.pause)
 	for range calls {
 		e.sendsTo(s, []byte("later"), c.LocalAddr())
 	}
