@@ -581,7 +581,8 @@ func TestDialersThatCannotBe(t *testing.T) {
 			t.Errorf("a host of no network: %v", err)
 		}
 		for _, network := range []string{"tcp", "udp", "simnet"} {
-			if _, err := a.DialContext(nil, network, "b:80"); err == nil || !strings.Contains(err.Error(), "nil context") { //lint:ignore SA1012 this is the test
+			var none context.Context
+			if _, err := a.DialContext(none, network, "b:80"); err == nil || !strings.Contains(err.Error(), "nil context") {
 				t.Errorf("a nil context: %v", err)
 			}
 		}
