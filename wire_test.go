@@ -481,7 +481,9 @@ func TestOpportunitiesThatNobodyUsesAreGone(t *testing.T) {
 		a.send(1000, "b", "b", "b", "b")
 		time.Sleep(time.Second)
 		// 3.5 ms after the beginning: two share 4 ms, less 500 bytes that go on at 10 ms with the third, and so on.
-		wantDelivered(t, s, "four packets", "a→b@500µs a→b@6.5ms a→b@6.5ms a→b@7.5ms")
+		a.send(1400, "b") // what the last has left of its opportunity is gone, too
+		time.Sleep(time.Second)
+		wantDelivered(t, s, "five packets", "a→b@500µs a→b@6.5ms a→b@6.5ms a→b@7.5ms a→b@1.0005s")
 	})
 }
 
