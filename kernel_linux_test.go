@@ -18,7 +18,7 @@ func loopback(t *testing.T, row int) *env {
 	return &env{
 		T: t, client: gosimnet.OS, server: gosimnet.OS,
 		clientIP: "127.0.0.1", serverIP: fmt.Sprintf("127.9.%d.1", row), otherIP: fmt.Sprintf("127.9.%d.5", row), foreignIP: "192.0.2.1",
-		pause: 100 * time.Millisecond, window: 64 << 10,
+		pause: 250 * time.Millisecond, window: 64 << 10,
 		dialer:      func(d net.Dialer) dialer { return &d },
 		silence:     silentListener,
 		listenShort: listenShort,

@@ -185,7 +185,7 @@ func simulatedOutside(t *testing.T, cfg *gosimnet.SimNetConfig) *env {
 	}
 	fast.MinHop = time.Millisecond
 	e := simulated(t, &fast)
-	e.exact, e.rtt, e.pause = false, 2*time.Millisecond, 100*time.Millisecond
+	e.exact, e.rtt, e.pause = false, 2*time.Millisecond, 250*time.Millisecond
 	return e
 }
 
