@@ -154,8 +154,8 @@ func (w *world) calls() map[string]func() error {
 		"Host.State":   func() error { return none(w.a.State()) },
 
 		"Simnet.Capture": func() error { return none(w.s.Capture(nil)) },
-		"Simnet.Record":  func() error { return none(w.s.Record()) },
-		"Simnet.Replay":  func() error { w.s.Replay(nil)(); return errNone },
+		"Simnet.Record":  func() error { return none(w.s.RecordFates()) },
+		"Simnet.Replay":  func() error { w.s.ReplayFates(nil)(); return errNone },
 
 		"Dialer.Dial":        func() error { return second(w.a.Dialer().Dial("tcp", "b:80")) },
 		"Dialer.DialContext": func() error { return second(w.a.Dialer().DialContext(ctx, "simnet", "b")) },

@@ -2,6 +2,7 @@ package gosimnet
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -53,6 +54,59 @@ func hostOrAny(h *Host) string {
 		return "*"
 	}
 	return h.name
+}
+
+// ClearLink loses everything that is under way from origin to target, one direction, or is held there by a clog, a partition or a rule, and reports how many packets
+// that were; "" is any host. Streams send it again. What is sent at this very instant is not under way yet. An unknown host is an error.
+func (s *Simnet) ClearLink(origin, target string) (n int, err error) {
+	err = s.control(func() error {
+		a, b, err := s.hostPair(origin, target)
+		if err != nil {
+			return err
+		}
+		on := func(p *packet) bool { return setting{origin: a, target: b}.matches(p.flow.from, p.flow.to) }
+		s.traceFault(EventFault, hostOrAny(a), hostOrAny(b), CauseCleared)
+		for _, p := range asSent(s.flying(on)) {
+			s.snatch(p, CauseCleared, s.t)
+			n++
+		}
+		for _, p := range asSent(s.takeHeld(on)) {
+			s.unhold(p)
+			s.lose(p, CauseCleared, s.t)
+			n++
+		}
+		return nil
+	})
+	return n, err
+}
+
+// flying lists the packets that are under way on some links.
+func (s *Simnet) flying(on func(p *packet) bool) (ps []*packet) {
+	for _, sl := range s.agenda.slots {
+		if p, ok := sl.ev.act.(*packet); ok && !p.near && !p.late && on(p) {
+			ps = append(ps, p)
+		}
+	}
+	return ps
+}
+
+// takeHeld takes from those who hold packets what is on some links.
+func (s *Simnet) takeHeld(on func(p *packet) bool) (ps []*packet) {
+	take := func(held *[]*packet) {
+		*held = slices.DeleteFunc(*held, func(p *packet) bool {
+			if on(p) {
+				ps = append(ps, p)
+			}
+			return on(p)
+		})
+	}
+	for _, c := range s.cuts {
+		take(&c.held)
+	}
+	for _, r := range s.rules {
+		take(&r.held)
+	}
+	return ps
 }
 
 // SwizzleClog clogs the links to hosts, or to all for none named, one after the other at random instants in the first half of a window, and unclogs them in another random order in

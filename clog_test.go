@@ -219,6 +219,77 @@ func TestCircuitsThroughClogs(t *testing.T) {
 	})
 }
 
+func TestClearedLinksLoseWhatIsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := someHosts(t)
+		setLink(t, s, "a", "b", gosimnet.LinkConfig{BitsPerSecond: 1e6})
+		must(t, s.SetUplink("d", gosimnet.LinkConfig{BitsPerSecond: 1e6}))
+		a, d := newSender(t, s, "a"), newSender(t, s, "d")
+		must(t, second(s.Clog("a", "c", time.Second)))
+		must(t, second(s.CutLink(gosimnet.HoldPackets, "c", "b")))
+		s.AddRule(on(func(p *gosimnet.Packet) bool { return p.From == "b" && p.To == "a" }, gosimnet.Hold()))
+		newSender(t, s, "b").send(125, "a")
+		newSender(t, s, "c").send(125, "b")
+		a.send(125, "c", "b", "b", "b", "b")
+		d.send(125, "b", "a", "b", "a")
+		time.Sleep(20 * ms)
+		a.send(125, "b", "b", "b", "c")
+		time.Sleep(2 * ms)
+		for _, c := range []struct {
+			from, to string
+			n        int
+		}{{"a", "b", 3}, {"d", "b", 0}, {"a", "", 2}, {"", "a", 1}, {"", "", 1}} {
+			if n, err := s.ClearLink(c.from, c.to); n != c.n || err != nil {
+				t.Errorf("%q→%q: %d cleared, %v, want %d", c.from, c.to, n, err, c.n)
+			}
+		}
+		a.send(125, "b") // the wire has been free since the first of the three left
+		time.Sleep(2 * time.Second)
+		s.Heal()
+		time.Sleep(time.Second)
+		for id, want := range map[string]uint64{"a→b": 5, "a→c": 0, "d→b": 2, "d→a": 2, "b→a": 0, "c→b": 0} {
+			from, to, _ := strings.Cut(id, "→")
+			stats := statsOf(t, s, from, to)
+			if stats.Delivered.Packets != want || stats.Held.Packets+stats.InFlight.Packets > 0 || stats.LostTo[gosimnet.CauseCleared].Packets != stats.Sent.Packets-want {
+				t.Errorf("%s: %v, want %d delivered", id, stats, want)
+			}
+		}
+		errorNames(t, second(s.ClearLink("a", "nobody")), "nobody")
+	})
+}
+
+func TestOthersMoveUpWhenALinkIsClearedBehindASharedUplink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := someHosts(t)
+		must(t, s.SetUplink("a", gosimnet.LinkConfig{BitsPerSecond: 1e6}))
+		newSender(t, s, "a").send(125, "b", "c", "b", "c", "d")
+		if n, err := s.ClearLink("a", "c"); n != 2 || err != nil {
+			t.Errorf("%d cleared, %v", n, err)
+		}
+		time.Sleep(time.Second)
+		wantDelivered(t, s, "those to b and d", "a→b@11ms a→b@12ms a→d@13ms")
+	})
+}
+
+func TestStreamsOverClearedLinksLoseNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := twoHosts(t, gosimnet.LinkConfig{BitsPerSecond: 50e6})
+		go func() {
+			time.Sleep(25 * ms) // until the connection is made
+			for range 10 {
+				time.Sleep(17 * ms)
+				if _, err := s.ClearLink("", ""); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		crossBothWays(t, s, 1<<20)
+		if n := statsOf(t, s, "a", "b").LostTo[gosimnet.CauseCleared].Packets; n == 0 {
+			t.Error("nothing was cleared")
+		}
+	})
+}
+
 func TestSwizzleClog(t *testing.T) {
 	differ := 0
 	for seed := range uint64(10) {

@@ -84,7 +84,7 @@
 //   - hosts that are cut off, or lose power: [Simnet.AlterHost]. A power cut ends the host's connections, listeners and [SimTimer] values without a word. Software that [Host.Run] has started is
 //     told by its context, and started again when the power is back. What the software holds in memory the simulation cannot take from it: keep it in variables of the
 //     function that Run calls;
-//   - links that deliver nothing for a while, and everything afterwards: [Simnet.Clog], [Simnet.SwizzleClog];
+//   - links that deliver nothing for a while, and everything afterwards: [Simnet.Clog], [Simnet.SwizzleClog]; and links that lose what is under way: [Simnet.ClearLink];
 //   - connections that are reset: [Simnet.ResetConns];
 //   - a function that decides about every packet: [Simnet.AddRule];
 //   - faults that come and go by themselves: [Simnet.SetWeather].
@@ -95,7 +95,8 @@
 // # Looking
 //
 // [Simnet.GetSimnetSnapshot] is a picture of all hosts and connections: their health, what is under way, and who waits for what. [Simnet.Trace] lists the last events, [Simnet.TraceHash] condenses
-// all of them, and [Simnet.LinkStats] and [Simnet.AllLinkStats] count what became of packets, by cause.
+// all of them, and [Simnet.LinkStats] and [Simnet.AllLinkStats] count what became of packets, by cause. [Simnet.Capture] keeps packets, and can send them once
+// more when they are stale. [Simnet.RecordFates] writes down what became of each packet, and [Simnet.ReplayFates] lets the same become of it in another run.
 //
 // # Time and determinism
 //

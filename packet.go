@@ -427,6 +427,17 @@ func (p *packet) arriving() string {
 	return ""
 }
 
+// snatch loses p, which is under way.
+func (s *Simnet) snatch(p *packet, cause string, now int64) {
+	if p.wire != nil {
+		p.wire.withdraw(p)
+		p.wire = nil
+	}
+	s.agenda.remove(&p.event)
+	p.flow.way().stats.InFlight.sub(p)
+	s.lose(p, cause, now)
+}
+
 // lose ends p, which a cause stopped: it is gone, or kept by the partition, or refused.
 func (s *Simnet) lose(p *packet, cause string, now int64) {
 	l := p.flow.way()

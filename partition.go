@@ -169,15 +169,20 @@ func (s *Simnet) heal(c *cut) {
 func (s *Simnet) releaseHeld(list *[]*packet) {
 	held := *list
 	*list = nil
-	slices.SortStableFunc(held, func(a, b *packet) int {
-		return issued{at: a.issued, host: a.flow.to, key: a.flow.key, n: a.number}.compare(
-			issued{at: b.issued, host: b.flow.to, key: b.flow.key, n: b.number})
-	})
-	for _, p := range held {
+	for _, p := range asSent(held) {
 		s.released++
 		p.event.key, p.event.n = 0, s.released // their order also where they arrive at one instant
 		s.letGo(p)
 	}
+}
+
+// asSent sorts packets in the order sent.
+func asSent(ps []*packet) []*packet {
+	slices.SortStableFunc(ps, func(a, b *packet) int {
+		return issued{at: a.issued, host: a.flow.to, key: a.flow.key, n: a.number}.compare(
+			issued{at: b.issued, host: b.flow.to, key: b.flow.key, n: b.number})
+	})
+	return ps
 }
 
 // hold keeps a packet that a cut stopped.
@@ -194,14 +199,19 @@ func (s *Simnet) hold(p *packet) {
 	}
 }
 
-// letGo sends a packet that was held on its way, now.
-func (s *Simnet) letGo(p *packet) {
+// unhold takes a packet off the books of those that are held.
+func (s *Simnet) unhold(p *packet) {
 	p.flow.way().stats.Held.sub(p)
 	if p.half != nil && p.kind != kindProbe {
 		if seg := p.half.segments.find(p.segment); seg != nil && seg.state == segmentHeld {
 			seg.state = segmentSent
 		}
 	}
+}
+
+// letGo sends a packet that was held on its way, now.
+func (s *Simnet) letGo(p *packet) {
+	s.unhold(p)
 	switch cut := p.flow.way().cut; {
 	case cut != nil:
 		s.lose(p, cut.stop(p), s.t)

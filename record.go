@@ -166,8 +166,8 @@ func (n *flowNames) of(f *flow) (flowName, int) {
 	return name, number
 }
 
-// Record begins to record the fates of all packets that are sent from this instant on. A closed network has none.
-func (s *Simnet) Record() *Recording {
+// RecordFates begins to record the fates of all packets that are sent from this instant on. A closed network has none.
+func (s *Simnet) RecordFates() *Recording {
 	r := &Recording{net: s, at: make(map[*flow]map[uint64]*Fate)}
 	_ = s.control(func() error {
 		s.recordings = append(s.recordings, r)
@@ -288,10 +288,10 @@ type flowID struct {
 	number int
 }
 
-// Replay gives the packets that are sent from this instant on the fates of a recording: those that it knows arrive after the same time and as often, or are lost, whatever
+// ReplayFates gives the packets that are sent from this instant on the fates of a recording: those that it knows arrive after the same time and as often, or are lost, whatever
 // links, rules, partitions and faults would do to them; rules are asked, and not obeyed. Only a receiver without power gets nothing. Packets that the recording does not
 // know meet the network as it is. Only the last call counts, and the function that it returns ends it, if it still does.
-func (s *Simnet) Replay(r *Recording) (stop func()) {
+func (s *Simnet) ReplayFates(r *Recording) (stop func()) {
 	p := &script{fates: make(map[flowID]map[uint64]*Fate), known: make(map[*flow]map[uint64]*Fate)}
 	for _, f := range r.Fates() {
 		id := flowID{flowName{f.Network, f.From, f.To, f.SrcPort, f.DstPort}, f.Flow}

@@ -65,7 +65,7 @@ func overheard(t *testing.T, seed uint64, cfg gosimnet.LinkConfig, begin func(s 
 
 func TestRecordedFatesAreReplayedOnOtherLinks(t *testing.T) {
 	var rec *gosimnet.Recording
-	want, stats := overheard(t, 1, rough(), func(s *gosimnet.Simnet) { rec = s.Record() })
+	want, stats := overheard(t, 1, rough(), func(s *gosimnet.Simnet) { rec = s.RecordFates() })
 	if stats.Lost.Packets < 20 || stats.Duplicated.Packets < 20 || stats.Corrupted.Packets < 10 {
 		t.Errorf("little happened: %v", stats)
 	}
@@ -78,13 +78,13 @@ func TestRecordedFatesAreReplayedOnOtherLinks(t *testing.T) {
 	must(t, err)
 	for name, cfg := range map[string]gosimnet.LinkConfig{"plain": {}, "the same": rough(), "losing all": {Loss: 1}, "slow": {BitsPerSecond: 100}} {
 		for which, rec := range map[string]*gosimnet.Recording{"made": rec, "saved": read} {
-			got, _ := overheard(t, 1, cfg, func(s *gosimnet.Simnet) { s.Replay(rec) })
+			got, _ := overheard(t, 1, cfg, func(s *gosimnet.Simnet) { s.ReplayFates(rec) })
 			if !slices.Equal(got, want) {
 				t.Errorf("the recording that was %s, on a link that is %s: %d lines, want %d, the same", which, name, len(got), len(want))
 			}
 		}
 	}
-	got, _ := overheard(t, 1, gosimnet.LinkConfig{}, func(s *gosimnet.Simnet) { s.Replay(rec)() })
+	got, _ := overheard(t, 1, gosimnet.LinkConfig{}, func(s *gosimnet.Simnet) { s.ReplayFates(rec)() })
 	if len(got) != 400 {
 		t.Errorf("a replay that was stopped: %d of 400 arrive on a plain link", len(got))
 	}
@@ -100,7 +100,7 @@ func TestARecordingCanBeEdited(t *testing.T) {
 	must(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		s := someHosts(t)
-		stop := s.Replay(rec)
+		stop := s.ReplayFates(rec)
 		a := newSender(t, s, "a")
 		a.send(4, "b", "b", "b", "b", "b", "c")
 		time.Sleep(time.Second)
@@ -116,7 +116,7 @@ func TestRecordedFatesOverruleRulesAndPartitions(t *testing.T) {
 	must(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		s := someHosts(t)
-		s.Replay(rec)
+		s.ReplayFates(rec)
 		asked := 0
 		s.AddRule(func(*gosimnet.Packet) gosimnet.Verdict { asked++; return gosimnet.Drop() })
 		must(t, second(s.Partition(gosimnet.DropPackets, []string{"a"}, []string{"b", "c"})))
@@ -155,11 +155,11 @@ func TestStreamsAreRecordedAndReplayed(t *testing.T) {
 	}
 	var rec *gosimnet.Recording
 	bad := gosimnet.LinkConfig{Latency: gosimnet.Uniform(5*ms, 20*ms), Loss: 0.2}
-	want, lost := run(bad, func(s *gosimnet.Simnet) { rec = s.Record() })
+	want, lost := run(bad, func(s *gosimnet.Simnet) { rec = s.RecordFates() })
 	if lost < 5 || want < 300*ms {
 		t.Errorf("%d packets lost, %v taken", lost, want)
 	}
-	if got, again := run(gosimnet.LinkConfig{BitsPerSecond: gosimnet.Gbps100}, func(s *gosimnet.Simnet) { s.Replay(rec) }); !around(got, want) || again != lost {
+	if got, again := run(gosimnet.LinkConfig{BitsPerSecond: gosimnet.Gbps100}, func(s *gosimnet.Simnet) { s.ReplayFates(rec) }); !around(got, want) || again != lost {
 		t.Errorf("replayed: %v and %d lost, want %v and %d", got, again, want, lost)
 	}
 }
@@ -171,7 +171,7 @@ func TestFates(t *testing.T) {
 		setLink(t, s, "a", "d", gosimnet.LinkConfig{Duplicate: 1, Corrupt: 1})
 		a := newSender(t, s, "a")
 		a.send(4, "b") // before the recording
-		rec := s.Record()
+		rec := s.RecordFates()
 		a.send(4, "b", "c", "d")
 		time.Sleep(time.Second)
 		a.send(4, "b") // under way when the recording stops
@@ -211,11 +211,11 @@ func TestFlowsOfOneNameAreNumbered(t *testing.T) {
 		})
 		return got
 	}
-	want := run(gosimnet.LinkConfig{Loss: 0.5}, func(s *gosimnet.Simnet) { rec = s.Record() })
-	if got := run(gosimnet.LinkConfig{}, func(s *gosimnet.Simnet) { s.Replay(rec) }); got != want {
+	want := run(gosimnet.LinkConfig{Loss: 0.5}, func(s *gosimnet.Simnet) { rec = s.RecordFates() })
+	if got := run(gosimnet.LinkConfig{}, func(s *gosimnet.Simnet) { s.ReplayFates(rec) }); got != want {
 		t.Errorf("replayed: %s, want %s", got, want)
 	}
-	if got := run(gosimnet.LinkConfig{}, func(s *gosimnet.Simnet) { s.Replay(nil) }); strings.Count(got, "a→b") != 9 {
+	if got := run(gosimnet.LinkConfig{}, func(s *gosimnet.Simnet) { s.ReplayFates(nil) }); strings.Count(got, "a→b") != 9 {
 		t.Errorf("a replay of nothing: %s", got)
 	}
 }
@@ -245,9 +245,9 @@ func TestRecordingsThatCannotBeReadAreErrors(t *testing.T) {
 	}
 	s := newNet(t, nil)
 	s.Close()
-	rec := s.Record()
+	rec := s.RecordFates()
 	rec.Stop()
-	s.Replay(rec)()
+	s.ReplayFates(rec)()
 	s.Capture(nil).Stop()
 }
 

@@ -38,6 +38,7 @@ const (
 	CauseCorrupt   = "corrupt"   // a stream's segment whose checksum is wrong
 	CauseQueue     = "queue"     // the queue for a wire was full
 	CauseRule      = "rule"      // a rule
+	CauseCleared   = "cleared"   // ClearLink
 	CauseDropSend  = "dropsend"  // a faulty network card at the sender
 	CauseDeafRead  = "deaf"      // a faulty network card at the receiver
 	CauseIsolated  = "isolated"  // the sender or the receiver is cut off

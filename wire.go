@@ -203,15 +203,18 @@ func (w *wire) victim(size int) int {
 }
 
 // evict loses a packet that waits.
-func (w *wire) evict(i int, at int64) {
-	e := w.queue[i]
-	w.queue = slices.Delete(w.queue, i, i+1)
-	w.backlog -= e.p.size
-	w.again(i, e.before, e.floor)
-	w.net.agenda.remove(&e.p.event)
-	e.p.wire = nil
-	e.p.flow.way().stats.InFlight.sub(e.p)
-	w.net.lose(e.p, CauseQueue, at)
+func (w *wire) evict(i int, at int64) { w.net.snatch(w.queue[i].p, CauseQueue, at) }
+
+// withdraw takes p out of the queue, if it waits there; those behind it move up.
+func (w *wire) withdraw(p *packet) {
+	for i := w.first; i < len(w.queue); i++ {
+		if e := w.queue[i]; e.p == p {
+			w.queue = slices.Delete(w.queue, i, i+1)
+			w.backlog -= p.size
+			w.again(i, e.before, e.floor)
+			return
+		}
+	}
 }
 
 // again lets those from a place of the queue on be sent anew, after what came before them.
