@@ -153,9 +153,10 @@ func (w *world) calls() map[string]func() error {
 		"Host.SetView": func() error { return w.a.SetView("b", gosimnet.NXDomain()) },
 		"Host.State":   func() error { return none(w.a.State()) },
 
-		"Simnet.Capture": func() error { return none(w.s.Capture(nil)) },
-		"Simnet.Record":  func() error { return none(w.s.RecordFates()) },
-		"Simnet.Replay":  func() error { w.s.ReplayFates(nil)(); return errNone },
+		"Simnet.Capture":     func() error { return none(w.s.Capture(nil)) },
+		"Simnet.ClearLink":   func() error { return second(w.s.ClearLink("a", "b")) },
+		"Simnet.RecordFates": func() error { return none(w.s.RecordFates()) },
+		"Simnet.ReplayFates": func() error { w.s.ReplayFates(nil)(); return errNone },
 
 		"Dialer.Dial":        func() error { return second(w.a.Dialer().Dial("tcp", "b:80")) },
 		"Dialer.DialContext": func() error { return second(w.a.Dialer().DialContext(ctx, "simnet", "b")) },
