@@ -148,10 +148,14 @@ func (s *scheduler) awaitOr(done <-chan struct{}, l *waitlist, by priority, what
 // resume locks the network again after a wait, and makes the step that was left to the waiter.
 func (s *scheduler) resume(w *waiter) {
 	s.reenter()
-	if (s.alarm == w || s.armed <= s.t) && !s.closed {
+	switch {
+	case s.closed:
+	case s.armed <= s.t:
 		s.self = w
 		s.step()
 		s.self = nil
+	case s.alarm == w: // not yet due, and w may be gone by then: leave finds another
+		s.armed, s.alarm = never, nil
 	}
 }
 
