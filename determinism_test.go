@@ -46,6 +46,14 @@ type outcome struct {
 	events []gosimnet.Event
 }
 
+// look takes the hash and the events of a network.
+func (o *outcome) look(s *gosimnet.Simnet) {
+	o.hash = s.TraceHash()
+	for e := range s.Trace() {
+		o.events = append(o.events, e)
+	}
+}
+
 func hostNames(prefix string, n int) (all []string) {
 	for i := range n {
 		all = append(all, fmt.Sprintf("%s%02d", prefix, i))
@@ -88,10 +96,7 @@ func (w traffic) run(t *testing.T, events bool) (out outcome) {
 			go w.beside(s, stop)
 		}
 		time.Sleep(w.last)
-		out.hash = s.TraceHash()
-		for e := range s.Trace() {
-			out.events = append(out.events, e)
-		}
+		out.look(s)
 		close(stop)
 		s.Close()
 		time.Sleep(time.Second) // for the sleepers among the software
@@ -457,6 +462,34 @@ func TestWaitingAndLookingChangesNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestRandomOperationsRepeat(t *testing.T) {
+	for seed := range uint64(fromEnv("SIMNET_TEST_SEEDS", 2)) {
+		if seed%5 == 4 { // with BarrierOff
+			continue
+		}
+		first := lifeOf(t, seed)
+		for range fromEnv("SIMNET_TEST_RUNS", 1) {
+			if again := lifeOf(t, seed); again.hash != first.hash {
+				t.Fatalf("seed %d: %s", seed, difference(first.events, again.events))
+			}
+		}
+	}
+}
+
+// lifeOf lets many goroutines do random things to a network, and closes it in the middle.
+func lifeOf(t *testing.T, seed uint64) (out outcome) {
+	synctest.Test(t, func(t *testing.T) {
+		a := startChaos(t, seed, 40*time.Millisecond, 1_000_000)
+		all := a.rage(seed, 50, 100)
+		time.Sleep(2 * time.Second)
+		out.look(a.net)
+		a.net.Close()
+		all.Wait()
+		time.Sleep(time.Minute)
+	})
+	return out
 }
 
 // fate is what became of one packet or connection.

@@ -94,7 +94,7 @@ type chaos struct {
 	pairs    map[uint64]bothWays
 	ends     []*end
 	circuits []net.Conn
-	sockets  []net.PacketConn
+	sockets  map[string]net.PacketConn
 	undo     []func()
 	timers   []*gosimnet.SimTimer
 	lastID   uint64
@@ -186,7 +186,9 @@ func (a *chaos) software(ctx context.Context, h *gosimnet.Host) error {
 	if err != nil {
 		return err
 	}
-	share(a, &a.sockets, socket)
+	a.mu.Lock()
+	a.sockets[h.Name()] = socket
+	a.mu.Unlock()
 	var all sync.WaitGroup
 	all.Go(func() {
 		for c, err := streams.Accept(); err == nil; c, err = streams.Accept() {
@@ -374,7 +376,10 @@ func (a actor) whole(what string, b []byte) {
 }
 
 func (a actor) datagram() {
-	c := oneOf(a, &a.sockets)
+	name := a.name()
+	a.mu.Lock()
+	c := a.sockets[name]
+	a.mu.Unlock()
 	if c == nil {
 		return
 	}
@@ -554,6 +559,7 @@ func (a *chaos) addsUp(z *gosimnet.SimnetSnapshot) {
 // live does so many random things.
 func (a actor) live(ops int) {
 	for range ops {
+		time.Sleep(a.upTo(a.pace))
 		switch n := a.IntN(1000); {
 		case n < 50:
 			a.dial()
@@ -584,28 +590,28 @@ func (a actor) live(ops int) {
 		default:
 			a.look()
 		}
-		time.Sleep(a.upTo(a.pace))
 	}
 }
 
-// start makes a network with its hosts.
-func startChaos(t *testing.T, seed uint64, pace time.Duration) *chaos {
+// startChaos makes a network with its hosts, which retains so many events.
+func startChaos(t *testing.T, seed uint64, pace time.Duration, limit int) *chaos {
 	r := rand.New(rand.NewPCG(seed, 0))
 	cfg := &gosimnet.SimNetConfig{
 		Seed: seed, MinHop: max(1, pace/100), MaxHop: pace / 2, BarrierOff: seed%5 == 4, ChopReads: seed%3 == 1, TracePayload: seed%4 == 1,
 		SendBuffer: 1 + r.IntN(1<<(4+r.IntN(16))), ReceiveBuffer: 1 + r.IntN(1<<(4+r.IntN(16))), Backlog: 1 + r.IntN(100),
-		Link: gosimnet.LinkConfig{Loss: float64(r.IntN(3)) / 20}, TraceLimit: 100,
+		Link: gosimnet.LinkConfig{Loss: float64(r.IntN(3)) / 20}, TraceLimit: limit,
 		Retention: r.IntN(100), RecordCallers: seed%10 == 2, UserTimeout: time.Duration(r.IntN(2)) * 30 * time.Second,
 	}
 	s, err := gosimnet.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &chaos{t: t, net: s, names: hostNames("h", 6), pace: pace, mortal: seed%2 == 1, pairs: make(map[uint64]bothWays), lastID: seed << 32}
+	a := &chaos{t: t, net: s, names: hostNames("h", 6), pace: pace, mortal: seed%2 == 1, pairs: make(map[uint64]bothWays), sockets: make(map[string]net.PacketConn), lastID: seed << 32}
 	for _, name := range a.names {
 		h := s.Host(name)
 		a.addrs = append(a.addrs, h.Addrs()...)
 		h.Run(func(ctx context.Context) error { return a.software(ctx, h) })
+		time.Sleep(1) // they share
 	}
 	return a
 }
@@ -684,7 +690,7 @@ func TestChaosInABubble(t *testing.T) {
 	for seed := range uint64(fromEnv("SIMNET_TEST_SEEDS", 3)) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := startChaos(t, seed, 40*time.Millisecond)
+				a := startChaos(t, seed, 40*time.Millisecond, 100)
 				all := a.rage(seed, 50, 200)
 				if a.mortal {
 					time.Sleep(time.Duration(seed%7+1) * time.Second)
@@ -712,7 +718,7 @@ func TestChaosOnTheWallClock(t *testing.T) {
 	watchdog(t, 5*time.Minute)
 	for seed := range uint64(fromEnv("SIMNET_TEST_WALL_SEEDS", 2)) {
 		before := runtime.NumGoroutine()
-		a := startChaos(t, seed, 2*time.Millisecond)
+		a := startChaos(t, seed, 2*time.Millisecond, 100)
 		all := a.rage(seed, 50, 100)
 		if a.mortal {
 			time.Sleep(50 * time.Millisecond)
