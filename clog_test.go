@@ -51,6 +51,29 @@ func TestClogsKeepPacketsAndReleaseThemInOrderAtOnce(t *testing.T) {
 	}
 }
 
+func TestClogsOfSeveralLinksReleaseInTheOrderSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := someHosts(t)
+		must(t, second(s.Clog("", "b", time.Second)))
+		sink := listenUDP(t, s, "b", ":7")
+		var sockets []*gosimnet.PacketConn
+		for _, from := range []string{"a", "c", "d"} {
+			sockets = append(sockets, listenUDP(t, s, from, ":9"))
+		}
+		for i := range 60 {
+			fmt.Fprint(to{sockets[i*i%7%3], udpAddr(s.Host("b").Addrs()[0].AsSlice(), 7)}, i)
+			time.Sleep(ms)
+		}
+		buf := make([]byte, 10)
+		for i := range 60 {
+			n, _, err := sink.ReadFrom(buf)
+			if err != nil || string(buf[:n]) != fmt.Sprint(i) {
+				t.Fatalf("%q comes as number %d, %v", buf[:n], i, err)
+			}
+		}
+	})
+}
+
 func TestClogsLastUntilTheyAreEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := someHosts(t)

@@ -36,6 +36,7 @@ type Host struct {
 	conns        []*Conn
 	listeners    []*Listener
 	sockets      map[uint16][]*PacketConn
+	bindings     uint64            // of sockets so far, made and ended
 	bound        map[uint16]uint64 // sockets so far, by port
 	socketCursor uint16
 	views        map[string]View    // by folded name

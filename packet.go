@@ -39,6 +39,7 @@ type flow struct {
 	network  string
 	asked    uint64      // calls so far
 	sink     *PacketConn // that got the last datagram
+	sunk     uint64      // generation of its host's sockets then
 }
 
 // unpowered reports whether the sender's end has no power.

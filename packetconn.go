@@ -210,6 +210,7 @@ func (c *PacketConn) bind(start uint16) error {
 		h.bound[port]++
 	}
 	h.sockets[port] = append(h.sockets[port], c)
+	h.bindings++
 	c.readBy.key, c.writeBy.key = c.id, c.id
 	return nil
 }
@@ -662,7 +663,11 @@ func (h *Host) arriveDatagram(p *packet, now int64) {
 		h.arriveCast(p, now)
 		return
 	}
-	c := h.socketFor(p.flow.src, p.flow.dst)
+	f := p.flow
+	if f.sunk != h.bindings {
+		f.sink, f.sunk = h.socketFor(f.src, f.dst), h.bindings
+	}
+	c := f.sink
 	if c == nil {
 		if h.servesNames(p.flow.dst.Port()) {
 			h.answerQuery(p)
@@ -682,7 +687,6 @@ func (c *PacketConn) enqueue(p *packet, now int64) {
 		c.net.release(p)
 		return
 	}
-	p.flow.sink = c
 	c.queue = append(c.queue, p)
 	c.queued += p.size + datagramOverhead
 	c.net.wakeFirst(c.readers)
@@ -741,6 +745,7 @@ func (c *PacketConn) shut() {
 func (c *PacketConn) unbind() {
 	port := c.at.Port()
 	c.host.sockets[port] = slices.DeleteFunc(c.host.sockets[port], func(o *PacketConn) bool { return o == c })
+	c.host.bindings++
 	if len(c.host.sockets[port]) == 0 {
 		delete(c.host.sockets, port)
 	}

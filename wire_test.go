@@ -419,6 +419,38 @@ func TestAnUplinkThatIsTakenAwayLeavesNothingBehind(t *testing.T) {
 	})
 }
 
+func TestAnUplinkGovernsWhatIsSentAtItsInstant(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		set  func(s *gosimnet.Simnet, cfg gosimnet.LinkConfig) error
+	}{
+		{"uplink", func(s *gosimnet.Simnet, cfg gosimnet.LinkConfig) error { return s.SetUplink("a", cfg) }},
+		{"downlink", func(s *gosimnet.Simnet, cfg gosimnet.LinkConfig) error { return s.SetDownlink("b", cfg) }},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := twoHosts(t, straight(10*ms))
+			took := func(change gosimnet.LinkConfig) time.Duration {
+				sink, from := listenUDP(t, s, "b", ":7"), listenUDP(t, s, "a", ":9")
+				defer sink.Close()
+				defer from.Close()
+				start := time.Now()
+				from.WriteTo(make([]byte, 125), udpAddr(s.Host("b").Addrs()[0].AsSlice(), 7))
+				must(t, c.set(s, change))
+				must(t, second(sink.Read(make([]byte, 125))))
+				return time.Since(start)
+			}
+			for _, c := range []struct {
+				rate int64
+				want time.Duration
+			}{{0, 10 * ms}, {1e6, 11 * ms}, {1e5, 20 * ms}, {1e6, 11 * ms}, {0, 10 * ms}} {
+				if got := took(gosimnet.LinkConfig{BitsPerSecond: c.rate}); !around(got, c.want) {
+					t.Errorf("with %d bit/s a packet took %v, want %v", c.rate, got, c.want)
+				}
+			}
+		})
+	}
+}
+
 func TestEvictedPacketsOfStreamsAreSentAgain(t *testing.T) {
 	for _, o := range []gosimnet.Overflow{gosimnet.DropNewest, gosimnet.DropOldest, gosimnet.DropRandom} {
 		synctest.Test(t, func(t *testing.T) {
