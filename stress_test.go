@@ -611,7 +611,7 @@ func startChaos(t *testing.T, seed uint64, pace time.Duration, limit int) *chaos
 		h := s.Host(name)
 		a.addrs = append(a.addrs, h.Addrs()...)
 		h.Run(func(ctx context.Context) error { return a.software(ctx, h) })
-		time.Sleep(1) // they share
+		time.Sleep(time.Nanosecond) // they share
 	}
 	return a
 }
