@@ -310,10 +310,16 @@ func TestStreamsSurviveALinkThatDoesEverything(t *testing.T) {
 	}
 }
 
-// crossBothWays sends random bytes over a stream in both directions at once; they must arrive as they are.
+// crossBothWays is crossStream over a new stream.
 func crossBothWays(t *testing.T, s *gosimnet.Simnet, size int) {
 	t.Helper()
 	client, server := streamPair(t, s)
+	crossStream(t, client, server, size)
+}
+
+// crossStream sends random bytes over a stream in both directions at once; they must arrive as they are.
+func crossStream(t *testing.T, client, server net.Conn, size int) {
+	t.Helper()
 	data := make([]byte, size)
 	rand.NewChaCha8([32]byte{1}).Read(data)
 	want := sha256.Sum256(data)
