@@ -1,6 +1,7 @@
 package gosimnet_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -145,6 +146,12 @@ func share[T any](a *chaos, all *[]T, x T) {
 	*all = append(*all, x)
 }
 
+// add lets all use an end of a stream. They are in the order of the streams, since several may be accepted at one instant.
+func (a *chaos) add(e *end) {
+	i, _ := slices.BinarySearchFunc(a.ends, e, func(x, y *end) int { return cmp.Compare(x.out.id, y.out.id) })
+	a.ends = slices.Insert(a.ends, i, e)
+}
+
 // take takes all of what is shared.
 func (a *chaos) take(all *[]func()) []func() {
 	a.mu.Lock()
@@ -217,7 +224,7 @@ func (a *chaos) greeted(c net.Conn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p := a.pairs[binary.BigEndian.Uint64(id[:])]
-	a.ends = append(a.ends, newEnd(c, p.down, p.up))
+	a.add(newEnd(c, p.down, p.up))
 }
 
 func (a actor) dial() {
@@ -237,7 +244,9 @@ func (a actor) dial() {
 		c.Close()
 		return
 	}
-	share(a.chaos, &a.ends, newEnd(c, p.up, p.down))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.add(newEnd(c, p.up, p.down))
 }
 
 func (a actor) dialCircuit() {
