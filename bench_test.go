@@ -216,21 +216,27 @@ func BenchmarkIdleDay(b *testing.B) {
 	b.ReportMetric(float64(day)/float64(b.N), "ns/day")
 }
 
+// BenchmarkChatter is the processor time of a message, among hosts that send one a second each for a minute; to connect them does not count.
+// For comparison it says what the hosts' sleeping alone costs.
 func BenchmarkChatter(b *testing.B) {
 	for _, hosts := range []int{10, 1000, 10000} {
 		b.Run(fmt.Sprint(hosts), func(b *testing.B) {
-			messages := 0
-			var took time.Duration
-			for range b.N {
-				took += inBubble(b, func() { messages += chatter(hosts, 600_000/hosts/10) })
+			const seconds = 60
+			rounds := max(1, 1000/hosts)
+			var took, asleep time.Duration
+			for range b.N * rounds {
+				inBubble(b, func() { took += chatter(hosts, seconds) })
+				inBubble(b, func() { asleep += sleepers(hosts, seconds) })
 			}
-			b.ReportMetric(float64(took)/float64(messages), "ns/msg")
+			messages := float64(b.N * rounds * hosts * seconds)
+			b.ReportMetric(float64(took)/messages, "cpu-ns/msg")
+			b.ReportMetric(float64(asleep)/messages, "cpu-ns/sleep")
 		})
 	}
 }
 
 // chatter lets hosts send a message a second each, for so many seconds.
-func chatter(hosts, seconds int) int {
+func chatter(hosts, seconds int) time.Duration {
 	s, _ := gosimnet.New(nil)
 	defer s.Close()
 	l, _ := s.Host("server").Listen("tcp", ":80")
@@ -250,24 +256,42 @@ func chatter(hosts, seconds int) int {
 			}()
 		}
 	}()
+	conns := make([]net.Conn, hosts)
+	for i := range conns {
+		c, err := s.Host(fmt.Sprint("h", i)).Dial("tcp", "server:80")
+		if err != nil {
+			panic(err)
+		}
+		conns[i] = c
+	}
+	defer func() {
+		for _, c := range conns {
+			c.Close()
+		}
+	}()
+	return each(hosts, seconds, func(i int, buf []byte) { conns[i].Write(buf) })
+}
+
+// sleepers is chatter without messages.
+func sleepers(hosts, seconds int) time.Duration { return each(hosts, seconds, func(int, []byte) {}) }
+
+// each lets goroutines do something a second each, at instants of their own, and reports the processor's time.
+func each(n, seconds int, do func(i int, buf []byte)) time.Duration {
+	before := realNow()
 	var wg sync.WaitGroup
-	for i := range hosts {
+	for i := range n {
 		wg.Go(func() {
-			c, err := s.Host(fmt.Sprint("h", i)).Dial("tcp", "server:80")
-			if err != nil {
-				panic(err)
-			}
 			buf := make([]byte, 64)
+			time.Sleep(time.Duration(i) * time.Second / time.Duration(n))
 			for range seconds {
 				time.Sleep(time.Second)
-				c.Write(buf)
+				do(i, buf)
 			}
 			time.Sleep(time.Second)
-			c.Close()
 		})
 	}
 	wg.Wait()
-	return hosts * seconds
+	return realNow() - before
 }
 
 func BenchmarkMemory(b *testing.B) {

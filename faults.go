@@ -104,6 +104,9 @@ func (f circuitFault) within(o circuitFault) bool {
 
 // current are the flow's probabilities: dropping at its sender, deafness at its receiver.
 func (f *flow) current() circuitFaults {
+	if !f.net.harmed {
+		return circuitFaults{}
+	}
 	if f.asOf != f.net.faultGen {
 		f.asOf = f.net.faultGen
 		f.faults = circuitFaults{}
@@ -123,10 +126,7 @@ func (f *flow) current() circuitFaults {
 
 // isolated reports whether either end is cut off.
 func (f *flow) isolated() bool {
-	if f.from.isolate || f.to.isolate {
-		return true
-	}
-	return (f.from.ends != nil || f.to.ends != nil) && (f.from.cutOff(f.src.Port()) || f.to.cutOff(f.dst.Port()))
+	return f.net.harmed && (f.from.cutOff(f.src.Port()) || f.to.cutOff(f.dst.Port()))
 }
 
 // fate is the probability that the two network cards, or isolation, lose a packet.
@@ -161,6 +161,7 @@ func (h *Host) addFault(f circuitFault) {
 	}
 	h.faults = append(kept, f)
 	h.net.faultGen++
+	h.net.harmed = true
 }
 
 // verb is a fault or repair, checked, to be applied at once or in a batch.
@@ -359,6 +360,7 @@ func kindOfAlteration(a Alteration) string {
 
 // alter applies an alteration to a port, or to the host for 0, and reports whether that changed anything.
 func (h *Host) alter(a Alteration, port uint16) bool {
+	h.net.harmed = true
 	if port != 0 {
 		return h.alterEnd(a, port)
 	}

@@ -192,7 +192,9 @@ type link struct {
 	cut        *cut   // the partition that stops it, or nil
 	clog       *cut   // what keeps packets at its end, or nil
 	wire       *wire  // nil: no limit
+	payload    int    // of a segment that is one packet
 	plain      bool   // cfg neither loses, doubles, corrupts nor reorders
+	unordered  bool   // cfg lets packets overtake
 	wired      bool   // a wire is on the way: the link's, its sender's uplink or its receiver's downlink
 	bad        bool   // the state of its Burst
 	stats      LinkStats
@@ -280,6 +282,8 @@ func (s *Simnet) configure(l *link) {
 	}
 	l.tick = int64(s.scenario.Tick)
 	l.plain = l.cfg.Loss == 0 && l.cfg.Burst == nil && l.cfg.Duplicate == 0 && l.cfg.Corrupt == 0 && l.cfg.Reorder == 0
+	l.unordered = l.cfg.Ordering == Unordered
+	l.payload = l.cfg.MTU - headerBytes
 	l.constant = 0
 	if u, ok := l.cfg.Latency.(uniform); ok && u.min == u.max {
 		l.constant = l.least()
@@ -325,7 +329,7 @@ func (l *link) arrival(p *packet, at int64) int64 {
 	if l.tick > 0 {
 		due = (due + l.tick - 1) / l.tick * l.tick
 	}
-	if p.jumps || l.cfg.Ordering == Unordered && p.loose() {
+	if p.jumps || l.unordered && p.loose() {
 		if p.fate != nil {
 			return max(at+minLatency, p.issued+p.lat)
 		}
@@ -370,15 +374,17 @@ func (l *link) bursts(p *packet) (lost bool) {
 // segment is the largest piece of a stream that crosses the link as one packet.
 func (l *link) segment(inspected bool) int {
 	if l.wired || inspected || !l.plain && (l.cfg.Loss > 0 || l.cfg.Burst != nil || l.cfg.Corrupt > 0) {
-		return l.cfg.MTU - headerBytes
+		return l.payload
 	}
 	return offload
 }
 
 // segments is how many packets of the MTU a segment stands for.
 func (l *link) segments(size int) int {
-	per := l.cfg.MTU - headerBytes
-	return max(1, (size+per-1)/per)
+	if size <= l.payload {
+		return 1
+	}
+	return (size + l.payload - 1) / l.payload
 }
 
 // fragments is how many packets a datagram takes. All but the last carry a multiple of eight bytes (RFC 791, RFC 8200).

@@ -44,12 +44,12 @@ type flow struct {
 
 // unpowered reports whether the sender's end has no power.
 func (f *flow) unpowered() bool {
-	return f.from.powerOff || f.from.ends != nil && f.from.off(f.src.Port())
+	return f.net.harmed && f.from.off(f.src.Port())
 }
 
 // unreachable reports whether the receiver's end has no power.
 func (f *flow) unreachable() bool {
-	return f.to.powerOff || f.to.ends != nil && f.to.off(f.dst.Port())
+	return f.net.harmed && f.to.off(f.dst.Port())
 }
 
 // packet is one transmission, from the call that sends it to its arrival or loss.

@@ -121,6 +121,7 @@ func setDefault(field *int, value int) {
 // Close it before the bubble's function returns.
 type Simnet struct {
 	scheduler
+	harmed   bool // a host, an endpoint or a circuit has ever been altered: otherwise packets need not look at them
 	cfg      SimNetConfig
 	seed     uint64
 	hops     Latency    // of links whose config has none

@@ -113,6 +113,7 @@ type record struct {
 type tracer struct {
 	hash  hash.Hash
 	buf   []byte
+	last  int64 // the time of the last event that was encoded
 	ring  []record
 	count int64  // of all events
 	flows uint64 // named so far
@@ -157,11 +158,12 @@ func (t *tracer) encode(kind, cause string, what packetKind, flow uint64, at int
 		t.flush()
 	}
 	b := append(t.buf, kind[0], kind[2], byte(len(kind)), byte(what))
-	b = binary.LittleEndian.AppendUint64(b, uint64(at))
-	b = binary.LittleEndian.AppendUint32(b, uint32(flow))
-	b = binary.LittleEndian.AppendUint32(b, uint32(n))
-	b = binary.LittleEndian.AppendUint32(b, uint32(size))
+	b = binary.AppendVarint(b, at-t.last)
+	b = binary.AppendUvarint(b, flow)
+	b = binary.AppendUvarint(b, n)
+	b = binary.AppendUvarint(b, uint64(size))
 	t.buf = appendString(b, cause)
+	t.last = at
 }
 
 // encodeNames appends what an event without a flow is about.

@@ -91,6 +91,11 @@ type waitlist []*waiter
 func (l *waitlist) add(w *waiter) { *l = append(*l, w) }
 
 func (l *waitlist) remove(w *waiter) {
+	if len(*l) == 1 && (*l)[0] == w { // as almost always
+		(*l)[0] = nil
+		*l = (*l)[:0]
+		return
+	}
 	if i := slices.Index(*l, w); i >= 0 {
 		*l = slices.Delete(*l, i, i+1)
 	}
