@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -434,4 +435,40 @@ func TestCircuitTellsWhoWaitsForRoom(t *testing.T) {
 			t.Errorf("the blocked writer is not shown:\n%v", z)
 		}
 	})
+}
+
+// Writers that wait for their turn keep it, in whatever order they wake up when the connection ends.
+func TestWritersOfAnEndedConnectionAllGetTheirTurn(t *testing.T) {
+	for network, address := range map[string]string{"tcp": "b:80", "simnet": "b"} {
+		t.Run(network, func(t *testing.T) {
+			for range 50 {
+				s, err := gosimnet.New(&gosimnet.SimNetConfig{SendBuffer: 100, ReceiveBuffer: 100, BarrierOff: true, MinHop: time.Microsecond})
+				noError(t, err)
+				l, err := s.Host("b").Listen(network, strings.TrimPrefix(address, "b"))
+				noError(t, err)
+				client, err := s.Host("a").Dial(network, address)
+				noError(t, err)
+				server, err := l.Accept()
+				noError(t, err)
+				var writers sync.WaitGroup
+				for range 20 {
+					writers.Go(func() {
+						for n, err := 0, error(nil); err == nil; n++ {
+							_, err = client.Write(make([]byte, 60))
+						}
+					})
+				}
+				time.Sleep(time.Millisecond)
+				noError(t, server.Close())
+				done := make(chan struct{})
+				go func() { writers.Wait(); close(done) }()
+				select {
+				case <-done:
+				case <-time.After(10 * time.Second):
+					t.Fatal("writers still wait ten seconds after the end of the connection")
+				}
+				s.Close()
+			}
+		})
+	}
 }

@@ -241,15 +241,19 @@ func (h *half) takeTurn() error {
 		if c.gone() != nil {
 			return c.gone()
 		}
-		c.net.await(&h.turns, priority{c.host, h.key, 8}, "write")
+		c.net.await(&h.turns, priority{c.host, h.key, afterCalls + turn}, "write")
 	}
 	return nil
 }
 
-// passTurn lets the next writer write.
+// passTurn lets the next writer write. It need not be the first that waits: others may have been woken for another reason, and wait anew.
 func (h *half) passTurn() {
 	h.writes++
-	h.net.wakeFirst(h.turns)
+	for _, w := range h.turns {
+		if w.by.n == afterCalls+h.writes {
+			h.net.wakeNext(w)
+		}
+	}
 }
 
 // writable is why nothing more can be written, or nil.

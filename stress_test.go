@@ -724,7 +724,7 @@ func TestChaosInABubble(t *testing.T) {
 }
 
 func TestChaosOnTheWallClock(t *testing.T) {
-	watchdog(t, 5*time.Minute)
+	watchdog(t, time.Duration(fromEnv("SIMNET_TEST_LIMIT", 300))*time.Second)
 	for seed := range uint64(fromEnv("SIMNET_TEST_WALL_SEEDS", 2)) {
 		before := runtime.NumGoroutine()
 		a := startChaos(t, seed, 2*time.Millisecond, 100)

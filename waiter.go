@@ -29,6 +29,9 @@ type priority struct {
 	n    uint64
 }
 
+// afterCalls is added to the numbers of writers that wait for their turn: others who wait for the same direction come before them.
+const afterCalls = 16
+
 // compare is the order in which waiters are woken.
 func (w *waiter) compare(o *waiter) int {
 	return cmp.Or(cmp.Compare(w.asked, o.asked), w.by.host.compare(o.by.host), cmp.Compare(w.by.key, o.by.key), cmp.Compare(w.by.n, o.by.n))
