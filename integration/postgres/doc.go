@@ -1,0 +1,18 @@
+// Package postgres runs jackc/pgx over the simulated network against a small server made of jeroenrinzema/psql-wire: how
+// a query is cancelled over a second connection, when the pool looks after its connections and when it finds out
+// that they are dead, and how long a dial into nowhere takes.
+//
+// The wiring is two functions of the client's configuration. Without LookupFunc the names would go to package net's resolver; pgx
+// uses DialFunc for cancel requests, too, with the address that the connection's RemoteAddr tells:
+//
+//	config, err := pgx.ParseConfig("postgres://user@db/shop?sslmode=disable") // or pgxpool.ParseConfig, and its ConnConfig
+//	config.DialFunc = client.DialContext
+//	config.LookupFunc = func(_ context.Context, host string) ([]string, error) { return []string{host}, nil }
+//	conn, err := pgx.ConnectConfig(ctx, config)
+//
+// The server takes a listener:
+//
+//	listener, err := host.Listen("tcp", ":5432")
+//	server, err := wire.NewServer(parse)
+//	go server.Serve(listener)
+package postgres
