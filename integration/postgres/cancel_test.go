@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"errors"
+	"net"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -19,6 +21,18 @@ const software = "jackc/pgx v5.13.0 with jeroenrinzema/psql-wire v0.20.0"
 // literally looks a name up by leaving it to the dialer.
 func literally(_ context.Context, host string) ([]string, error) { return []string{host}, nil }
 
+// dialer dials from the host "shop". Requests to cancel, for which pgx dials the address of a connection that it has, and not the name of
+// a host, go 100 ns later: pgx makes them in goroutines of their own, and if one of these dialled at the same instant as the pool does, it would be chance
+// which of the two got which port.
+func dialer(n *gosimnet.Simnet) pgconn.DialFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if _, err := netip.ParseAddrPort(address); err == nil {
+			time.Sleep(100 * time.Nanosecond)
+		}
+		return n.Host("shop").DialContext(ctx, network, address)
+	}
+}
+
 // connect connects the host "shop" to the database.
 func connect(t *testing.T, n *gosimnet.Simnet, url string, onCancel func(*pgconn.PgConn) ctxwatch.Handler) (*pgx.Conn, error) {
 	t.Helper()
@@ -26,7 +40,7 @@ func connect(t *testing.T, n *gosimnet.Simnet, url string, onCancel func(*pgconn
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.DialFunc, config.LookupFunc = n.Host("shop").DialContext, literally
+	config.DialFunc, config.LookupFunc = dialer(n), literally
 	if onCancel != nil {
 		config.BuildContextWatcherHandler = onCancel
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"slices"
 	"strconv"
 	"sync"
@@ -24,8 +25,6 @@ import (
 type database struct {
 	mu       sync.Mutex
 	sessions map[string]*session // by the client's address, with the port
-	boots    int32               // so often the host has had power
-	pids     int32               // given out since the last boot
 	begin    time.Time
 	diary    []entry
 }
@@ -43,9 +42,9 @@ type entry struct {
 }
 
 // newDatabase starts a server on a host. A power cut ends it, and the power starts it again.
-func newDatabase(net *gosimnet.Simnet, name string) *database {
+func newDatabase(n *gosimnet.Simnet, name string) *database {
 	d := &database{begin: time.Now()}
-	host := net.Host(name)
+	host := n.Host(name)
 	host.Run(func(ctx context.Context) error { return d.serve(ctx, host) })
 	return d
 }
@@ -67,21 +66,23 @@ func (d *database) serve(ctx context.Context, host *gosimnet.Host) error {
 	return server.Serve(batching{listener})
 }
 
-// boot forgets what a power cut makes a server forget. Process numbers begin anew.
+// boot forgets what a power cut makes a server forget.
 func (d *database) boot() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.boots++
-	d.pids, d.sessions = 0, map[string]*session{}
+	d.sessions = map[string]*session{}
 }
 
-// letIn gives a session its process number and the secret that a cancel request must show.
+// letIn gives a session its process number and the secret that a cancel request must show. The number is that of the
+// client's connection, the first that the client has made being 1, because it is chance which of two that come at one instant is
+// seen first here.
 func (d *database) letIn(ctx context.Context) (pid, secret int32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.pids++
-	s := &session{pid: d.pids, secret: 1000*d.boots + d.pids}
-	d.sessions[wire.RemoteAddress(ctx).String()] = s
+	client := wire.RemoteAddress(ctx)
+	pid = int32(client.(*net.TCPAddr).Port) - 49151
+	s := &session{pid: pid, secret: 1000 * pid}
+	d.sessions[client.String()] = s
 	d.note("session %d", s.pid)
 	return s.pid, s.secret
 }

@@ -15,4 +15,8 @@
 //	listener, err := host.Listen("tcp", ":5432")
 //	server, err := wire.NewServer(parse)
 //	go server.Serve(listener)
+//
+// Two things must be done for runs that repeat. psql-wire tells its parameters in the order of a map, a message and a segment
+// each; a connection that sends when the server next reads makes one segment of them. And pgx asks to cancel from goroutines of its
+// own, at instants at which the pool may dial, too; a dialer that lets such requests wait for 100 ns keeps them apart.
 package postgres
