@@ -11,9 +11,9 @@ import (
 	"github.com/glycerine/gosimnet"
 )
 
-// An answer whose acknowledgement is lost is sent again. When it arrives the second time, the client has closed its connection; but it has
-// had these bytes, so that they are acknowledged, and not answered with RST, and the kernel goes on sending what the
-// client wrote before it closed.
+// An answer whose acknowledgement is lost is sent again. When it arrives the second time, the client has closed its
+// connection; but it has had these bytes, so that they are acknowledged, and not answered with RST, and the kernel
+// goes on sending what the client wrote before it closed.
 func TestDuplicateDoesNotResetAClosedConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newNet(t, nil)
@@ -39,8 +39,8 @@ func TestDuplicateDoesNotResetAClosedConnection(t *testing.T) {
 	})
 }
 
-// Data that the client has not had ends its closed connection: the kernel answers with RST, even if that does not get through, and forgets
-// what it has not got across itself.
+// Data that the client has not had ends its closed connection: the kernel answers with RST, even if that does not get
+// through, and forgets what it has not got across itself.
 func TestNewDataEndsAClosedConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newNet(t, nil)

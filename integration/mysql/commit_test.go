@@ -57,8 +57,8 @@ func resetAfter(n *gosimnet.Simnet, d time.Duration) {
 }
 
 // A connection that is known to be broken when COMMIT is called carries nothing, and the driver says so by
-// driver.ErrBadConn, which it keeps for what is safe to do again (its pull request 302, "stop repeated queries"). Although it is
-// safe, database/sql does not do it again: a transaction is bound to its connection.
+// driver.ErrBadConn, which it keeps for what is safe to do again (its pull request 302, "stop repeated queries").
+// Although it is safe, database/sql does not do it again: a transaction is bound to its connection.
 func TestResetBeforeCommitRollsBack(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{Software: software, Repeats: true,
 		Shows: "a reset before COMMIT: rolled back, and driver.ErrBadConn tells that nothing was sent",
@@ -79,9 +79,10 @@ func TestResetBeforeCommitRollsBack(t *testing.T) {
 	})
 }
 
-// "Commit() function can not distinguish whether the transaction has been sent": issue 1226 of go-sql-driver/mysql. A reset that
-// overtakes COMMIT on its way, and one that overtakes its answer, give the same error, mysql.ErrInvalidConn. Only the server's
-// table tells the two apart. Nothing is done again: the driver and database/sql cannot know either.
+// "Commit() function can not distinguish whether the transaction has been sent": issue 1226 of go-sql-driver/mysql. A
+// reset that overtakes COMMIT on its way, and one that overtakes its answer, give the same error,
+// mysql.ErrInvalidConn. Only the server's table tells the two apart. Nothing is done again: the driver and
+// database/sql cannot know either.
 func TestResetDuringCommitLeavesTheClientInDoubt(t *testing.T) {
 	for _, c := range []struct {
 		where  string
@@ -114,10 +115,10 @@ func TestResetDuringCommitLeavesTheClientInDoubt(t *testing.T) {
 	}
 }
 
-// What a program has written before it closes a connection, the kernel goes on sending. So a COMMIT that the driver has
-// given up, after its readTimeout, is carried out when the network heals, while the program believes that it has failed. Retransmissions come 200,
-// 400 and 800 ms, 1.6, 3.2 and 6.4 s after the first. That a time-out must not count as a rollback is why the driver does not
-// return driver.ErrBadConn for it: its issue 582.
+// What a program has written before it closes a connection, the kernel goes on sending. So a COMMIT that the driver
+// has given up, after its readTimeout, is carried out when the network heals, while the program believes that it has
+// failed. Retransmissions come 200, 400 and 800 ms, 1.6, 3.2 and 6.4 s after the first. That a time-out must not
+// count as a rollback is why the driver does not return driver.ErrBadConn for it: its issue 582.
 func TestCommitIntoAPartitionIsCarriedOutWhenItHeals(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{Software: software, Repeats: true,
 		Shows: "COMMIT into a partition: an error after readTimeout, committed seconds later when it heals",
@@ -146,9 +147,10 @@ func TestCommitIntoAPartitionIsCarriedOutWhenItHeals(t *testing.T) {
 	})
 }
 
-// A client that loses its power takes its transaction with it, but the server learns of that only from keep-alive probes: after 15 s
-// without a sign of life, nine of them, 15 s apart, as package net has set them by default since Go 1.23. So long the transaction, and with a real server its locks, stay. It
-// is go-sql-driver/mysql's issue 257, seen from the server.
+// A client that loses its power takes its transaction with it, but the server learns of that only from keep-alive
+// probes: after 15 s without a sign of life, nine of them, 15 s apart, as package net has set them by default since
+// Go 1.23. So long the transaction, and with a real server its locks, stay. It is go-sql-driver/mysql's issue 257,
+// seen from the server.
 func TestPowerCutOfTheClientRollsBackWhenKeepAlivesGiveUp(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{Software: software, Repeats: true,
 		Shows: "the client's power cut before COMMIT: the server keeps the transaction for 150 s",
@@ -172,12 +174,13 @@ func TestPowerCutOfTheClientRollsBackWhenKeepAlivesGiveUp(t *testing.T) {
 	})
 }
 
-// The server has committed, its answer is lost, and then its power is. The client's kernel, which has seen no acknowledgement
-// either, sends again 200, 400 and 800 ms, 1.6 and 3.2 s after the first time, and the restarted server resets a connection that it does not know. The client then does what
-// issue 1226 of go-sql-driver/mysql comes down to: it looks, on a new connection, before it orders again.
+// The server has committed, its answer is lost, and then its power is. The client's kernel, which has seen no
+// acknowledgement either, sends again 200, 400 and 800 ms, 1.6 and 3.2 s after the first time, and the restarted
+// server resets a connection that it does not know. The client then does what issue 1226 of go-sql-driver/mysql comes
+// down to: it looks, on a new connection, before it orders again.
 func TestPowerCutOfTheServerAfterCommit(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{Software: software, Repeats: true,
-		Shows: "the server's power cut after COMMIT: the client's error comes with the restarted server's reset, and the row is there",
+		Shows: "the server's power cut after COMMIT: an error by the restarted server's reset, and the row is there",
 	}, func(t *testing.T, n *gosimnet.Simnet) {
 		d := newDatabase(t, n)
 		db := client(t, n, "")

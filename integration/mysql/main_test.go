@@ -10,7 +10,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain silences what driver and server log about connections that break, for that is what happens here on purpose.
+// TestMain silences what driver and server log about connections that break, for that is what happens here on
+// purpose.
 func TestMain(m *testing.M) {
 	logrus.SetOutput(io.Discard)
 	mysql.SetLogger(&mysql.NopLogger{})

@@ -21,9 +21,9 @@ const software = "jackc/pgx v5.13.0 with jeroenrinzema/psql-wire v0.20.0"
 // literally looks a name up by leaving it to the dialer.
 func literally(_ context.Context, host string) ([]string, error) { return []string{host}, nil }
 
-// dialer dials from the host "shop". Requests to cancel, for which pgx dials the address of a connection that it has, and not the name of
-// a host, go 100 ns later: pgx makes them in goroutines of their own, and if one of these dialled at the same instant as the pool does, it would be chance
-// which of the two got which port.
+// dialer dials from the host "shop". Requests to cancel, for which pgx dials the address of a connection that it has,
+// and not the name of a host, go 100 ns later: pgx makes them in goroutines of their own, and if one of these dialled
+// at the same instant as the pool does, it would be chance which of the two got which port.
 func dialer(n *gosimnet.Simnet) pgconn.DialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		if _, err := netip.ParseAddrPort(address); err == nil {
@@ -33,8 +33,11 @@ func dialer(n *gosimnet.Simnet) pgconn.DialFunc {
 	}
 }
 
+// onCancel makes what acts for a connection when a context ends. Nil is pgx's default.
+type onCancel func(*pgconn.PgConn) ctxwatch.Handler
+
 // connect connects the host "shop" to the database.
-func connect(t *testing.T, n *gosimnet.Simnet, url string, onCancel func(*pgconn.PgConn) ctxwatch.Handler) (*pgx.Conn, error) {
+func connect(t *testing.T, n *gosimnet.Simnet, url string, onCancel onCancel) (*pgx.Conn, error) {
 	t.Helper()
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -52,7 +55,7 @@ func connect(t *testing.T, n *gosimnet.Simnet, url string, onCancel func(*pgconn
 }
 
 // connected is connect where nothing goes wrong, and what the server noted meanwhile is forgotten.
-func connected(t *testing.T, n *gosimnet.Simnet, d *database, onCancel func(*pgconn.PgConn) ctxwatch.Handler) *pgx.Conn {
+func connected(t *testing.T, n *gosimnet.Simnet, d *database, onCancel onCancel) *pgx.Conn {
 	t.Helper()
 	conn, err := connect(t, n, "postgres://user@db/shop?sslmode=disable", onCancel)
 	if err != nil {
@@ -76,12 +79,12 @@ func withCancelRequest(conn *pgconn.PgConn) ctxwatch.Handler {
 	return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: 3 * time.Second}
 }
 
-// pull request 1894 of jackc/pgx: a context that ends does not cost the connection. The request to cancel goes over a second
-// connection, and the answer, the server's own error, comes over the first. Then pgx waits another 100 ms, lest the request
-// meet the next query: issue 2478.
+// Pull request 1894 of jackc/pgx: a context that ends does not cost the connection. The request to cancel goes over a
+// second connection, and the answer, the server's own error, comes over the first. Then pgx waits another 100 ms,
+// lest the request meet the next query: issue 2478.
 func TestCancelRequestEndsTheQueryAndKeepsTheConnection(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{Software: software, Repeats: true,
-		Shows: "a query cancelled over a second connection: the server's error after a dial and a round trip, the connection is kept",
+		Shows: "a query cancelled over a second connection: the server's own error, and the connection is kept",
 	}, func(t *testing.T, n *gosimnet.Simnet) {
 		d := newDatabase(n, "db")
 		conn := connected(t, n, d, withCancelRequest)
@@ -93,7 +96,8 @@ func TestCancelRequestEndsTheQueryAndKeepsTheConnection(t *testing.T) {
 		}
 		watch.at(t, "the error", time.Second+4*latency+100*time.Millisecond)
 		var pid string
-		if err := conn.QueryRow(t.Context(), "select pg_backend_pid()", pgx.QueryExecModeSimpleProtocol).Scan(&pid); pid != "1" || err != nil {
+		err = conn.QueryRow(t.Context(), "select pg_backend_pid()", pgx.QueryExecModeSimpleProtocol).Scan(&pid)
+		if pid != "1" || err != nil {
 			t.Errorf("the next query: %q, %v; want the answer of session 1", pid, err)
 		}
 		d.want(t,
@@ -105,8 +109,9 @@ func TestCancelRequestEndsTheQueryAndKeepsTheConnection(t *testing.T) {
 	})
 }
 
-// By default the end of a context costs the connection: the caller gets its error at once, and pgx sends a request to cancel, so that the query does
-// not live on as a zombie (issue 659 of jackc/pgx), says farewell, and waits for the server's end of the connection, so that the server sees no reset (issue 2584).
+// By default the end of a context costs the connection: the caller gets its error at once, and pgx sends a request to
+// cancel, so that the query does not live on as a zombie (issue 659 of jackc/pgx), says farewell, and waits for the
+// server's end of the connection, so that the server sees no reset (issue 2584, which v5.7.1 has).
 func TestEndOfContextClosesTheConnection(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{Software: software, Repeats: true,
 		Shows: "a context's end: the error at that instant; the query cancelled and the connection closed in the background",
@@ -142,13 +147,14 @@ func TestEndOfContextClosesTheConnection(t *testing.T) {
 	})
 }
 
-// A request to cancel that cannot reach the server must not keep the caller, as it does with lib/pq (its issue 620). pgx gives
-// up at the end of the context, or with CancelRequestContextWatcherHandler at the end of its DeadlineDelay, plus the 100 ms of issue 2478. The server knows nothing of it and works to
-// the end: "there is no direct way to tell whether a cancel request has succeeded", says PostgreSQL's documentation.
+// A request to cancel that cannot reach the server must not keep the caller, as it does with lib/pq (its issue 620).
+// pgx gives up at the end of the context, or with CancelRequestContextWatcherHandler at the end of its DeadlineDelay,
+// plus the 100 ms of issue 2478. The server knows nothing of it and works to the end: "the frontend has no direct way
+// to tell whether a cancel request has succeeded", says PostgreSQL's documentation.
 func TestCancelIntoAPartition(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		onCancel func(*pgconn.PgConn) ctxwatch.Handler
+		onCancel onCancel
 		err      time.Duration
 	}{
 		{"closing", nil, time.Second},
@@ -156,7 +162,7 @@ func TestCancelIntoAPartition(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			scenario.Run(t, scenario.Scenario{Software: software, Repeats: true,
-				Shows: "a cancel request into a partition (" + c.name + "): the caller is not kept, and the server's query lives on",
+				Shows: "a cancel request into a partition (" + c.name + "): the caller goes on, and so does the query",
 			}, func(t *testing.T, n *gosimnet.Simnet) {
 				d := newDatabase(n, "db")
 				conn := connected(t, n, d, c.onCancel)

@@ -74,8 +74,8 @@ func (d *database) boot() {
 }
 
 // letIn gives a session its process number and the secret that a cancel request must show. The number is that of the
-// client's connection, the first that the client has made being 1, because it is chance which of two that come at one instant is
-// seen first here.
+// client's connection, the first that the client has made being 1, because it is chance which of two that come at one
+// instant is seen first here.
 func (d *database) letIn(ctx context.Context) (pid, secret int32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -205,8 +205,8 @@ func (d *database) forget() {
 	d.begin, d.diary = time.Now(), nil
 }
 
-// want checks everything that has happened since the last call of forget. The order of what happened at one instant is
-// that of words.
+// want checks everything that has happened since the last call of forget. The order of what happened at one instant
+// is that of words.
 func (d *database) want(t *testing.T, want ...entry) {
 	t.Helper()
 	d.mu.Lock()

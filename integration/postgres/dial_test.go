@@ -21,11 +21,12 @@ func blackhole(t *testing.T, n *gosimnet.Simnet, name string) {
 	}
 }
 
-// connect_timeout is each host's, as with libpq: pull request 125 of jackc/pgconn, before which a first host that did not answer left no
-// time for the others. PostgreSQL's documentation says: "This timeout applies separately to each host name or IP address."
+// connect_timeout is each host's, as with libpq: pull request 125 of jackc/pgconn, before which a first host that did
+// not answer left no time for the others. PostgreSQL's documentation says: "This timeout applies separately to each
+// host name or IP address."
 func TestConnectTimeoutIsForEachHost(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{Software: software, Repeats: true,
-		Shows: "two hosts, the first a blackhole: connected to the second after connect_timeout; both: two of them, and a time-out",
+		Shows: "a dial into one blackhole and into two: connect_timeout counts for each host",
 	}, func(t *testing.T, n *gosimnet.Simnet) {
 		blackhole(t, n, "hole")
 		blackhole(t, n, "pit")
@@ -49,9 +50,9 @@ func TestConnectTimeoutIsForEachHost(t *testing.T) {
 	})
 }
 
-// A primary is not preferred, the standby that would be does not answer, and the primary, which is reached again after that, has a
-// connect_timeout of its own: issue 2172 of jackc/pgx, "Connection timeout wrongly applied to non-preferred hosts". Before it was mended the
-// result was a time-out.
+// A primary is not preferred, the standby that would be does not answer, and the primary, which is reached again
+// after that, has a connect_timeout of its own: issue 2172 of jackc/pgx, "Connection timeout wrongly applied to
+// non-preferred hosts". v5.7.1 has it, and returns a time-out here.
 func TestBlackholedStandbyFallsBackToThePrimary(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{Software: software, Repeats: true,
 		Shows: "target_session_attrs=prefer-standby, the standby a blackhole: the primary after one connect_timeout",
@@ -76,8 +77,9 @@ func TestBlackholedStandbyFallsBackToThePrimary(t *testing.T) {
 	})
 }
 
-// A server that hangs still has a kernel, which accepts connections for it. connect_timeout counts until the session is ready, not
-// until the dial has succeeded. PostgreSQL's documentation calls it the "maximum time to wait while connecting".
+// A server that hangs still has a kernel, which accepts connections for it. connect_timeout counts until the session
+// is ready, not until the dial has succeeded. PostgreSQL's documentation calls it the "maximum time to wait while
+// connecting".
 func TestConnectTimeoutCoversTheServersAnswer(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{Software: software, Repeats: true,
 		Shows: "a server that accepts and says nothing: a time-out after connect_timeout all the same",

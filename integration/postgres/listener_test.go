@@ -2,9 +2,9 @@ package postgres
 
 import "net"
 
-// batching is a listener whose connections send what is written when the server reads the next message, as PostgreSQL does.
-// psql-wire sends each message at once, those about its parameters in the order of a map: in one segment
-// their order does not matter to the trace.
+// batching is a listener whose connections send what is written when the server reads the next message, as PostgreSQL
+// does. psql-wire sends each message at once, those about its parameters in the order of a map: in one segment their
+// order does not matter to the trace.
 type batching struct{ net.Listener }
 
 func (l batching) Accept() (net.Conn, error) {

@@ -48,9 +48,10 @@ func ask(ctx context.Context, pool *pgxpool.Pool) (pid string, err error) {
 	return pid, err
 }
 
-// The health check looks at ages, at every pool_health_check_period from when the pool's first connections are there. Of connections that are
-// too old it closes as many as pool_min_conns leaves and one more, waits half a second, makes what is missing, and begins again, so that two that are equally old go
-// one after the other, as pgxpool's source has it.
+// The health check looks at ages, at every pool_health_check_period from when the pool's first connections are there.
+// Of connections that are too old it closes as many as pool_min_conns leaves and one more, waits half a second, makes
+// what is missing, and begins again, so that two that are equally old go one after the other, as pgxpool's source has
+// it.
 func TestHealthCheckReplacesOldConnectionsOneByOne(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{Software: software, Repeats: true,
 		Shows: "the pool's health check replaces two old connections, one by one, half a second apart",
@@ -76,7 +77,8 @@ func TestHealthCheckReplacesOldConnectionsOneByOne(t *testing.T) {
 	})
 }
 
-// After a burst, the health check closes what has been idle for pool_max_conn_idle_time, but for pool_min_conns of them: pull request 670 of jackc/pgx.
+// After a burst, the health check closes what has been idle for pool_max_conn_idle_time, but for pool_min_conns of
+// them: pull request 670 of jackc/pgx.
 func TestHealthCheckClosesIdleConnections(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{Software: software, Repeats: true,
 		Shows: "the pool's health check closes idle connections at its second look, and keeps pool_min_conns",
@@ -97,13 +99,18 @@ func TestHealthCheckClosesIdleConnections(t *testing.T) {
 			t.Errorf("%d connections after the second look, want 1", total)
 		}
 		closed := setup + 20*time.Second + latency - 15*time.Second
-		d.want(t, entry{closed, "end of 2"}, entry{closed, "end of 3"}, entry{closed, "farewell of 2"}, entry{closed, "farewell of 3"})
+		d.want(t,
+			entry{closed, "end of 2"},
+			entry{closed, "end of 3"},
+			entry{closed, "farewell of 2"},
+			entry{closed, "farewell of 3"},
+		)
 	})
 }
 
-// The health check does not look at the network: connections that died with the server's power stay in the pool. It is the ping
-// before a connection is lent that finds them out, a round trip each, and the program sees no error. pgx closes each with a
-// request to cancel, of which the restarted server knows nothing.
+// The health check does not look at the network: connections that died with the server's power stay in the pool. It
+// is the ping before a connection is lent that finds them out, a round trip each, and the program sees no error. pgx
+// closes each with a request to cancel, of which the restarted server knows nothing.
 func TestStaleConnectionsCostAPingEach(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{Software: software, Repeats: true,
 		Shows: "pooled connections after the server's power cycle: a ping each, then a new one, and no error",
@@ -148,9 +155,10 @@ func forgetful(n *gosimnet.Simnet, local net.Addr) {
 	})
 }
 
-// "pgxpool Acquire can hang on unresponsive connections during health check ping": issue 2394 of jackc/pgx. A firewall has forgotten
-// one of two idle connections, that which the pool lends first. Without pool_ping_timeout the ping takes all the time that
-// the caller has, and the healthy connection is never tried.
+// "pgxpool Acquire can hang on unresponsive connections during health check ping": issue 2394 of jackc/pgx. A
+// firewall has forgotten one of two idle connections, that which the pool lends first. Without pool_ping_timeout the
+// ping takes all the time that the caller has, and the healthy connection is never tried. v5.7.1 knows no such
+// setting.
 func TestPingTimeoutLeavesTimeForAHealthyConnection(t *testing.T) {
 	for _, c := range []struct {
 		name, options string
