@@ -166,9 +166,13 @@ func TestCancelIntoAPartition(t *testing.T) {
 			}, func(t *testing.T, n *gosimnet.Simnet) {
 				d := newDatabase(n, "db")
 				conn := connected(t, n, d, c.onCancel)
-				var heal func()
 				time.AfterFunc(500*time.Millisecond, func() {
-					heal, _ = n.Partition(gosimnet.DropPackets, []string{"shop"}, []string{"db"})
+					heal, err := n.Partition(gosimnet.DropPackets, []string{"shop"}, []string{"db"})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					time.AfterFunc(30*time.Second, heal)
 				})
 				watch := start()
 				if err := sleepASecond(t, conn); !errors.Is(err, context.DeadlineExceeded) {
@@ -177,8 +181,6 @@ func TestCancelIntoAPartition(t *testing.T) {
 				watch.at(t, "the error", c.err)
 				<-conn.PgConn().CleanupDone()
 				watch.at(t, "the end in the background", c.err+15*time.Second)
-				watch.until(30 * time.Second)
-				heal()
 				watch.until(2 * time.Minute)
 				d.want(t,
 					entry{latency, "1: select pg_sleep(60)"},
