@@ -13,7 +13,7 @@ import (
 
 // An answer whose acknowledgement is lost is sent again. When it arrives the second time, the client has closed its
 // connection; but it has had these bytes, so that they are acknowledged, and not answered with RST, and the kernel
-// goes on sending what the client wrote before it closed.
+// goes on sending what the client wrote before it closed. Linux 6.18 does so, as segments made by hand show.
 func TestDuplicateDoesNotResetAClosedConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newNet(t, nil)
@@ -40,7 +40,7 @@ func TestDuplicateDoesNotResetAClosedConnection(t *testing.T) {
 }
 
 // Data that the client has not had ends its closed connection: the kernel answers with RST, even if that does not get
-// through, and forgets what it has not got across itself.
+// through, and forgets what it has not got across itself. Linux 6.18 does that, too.
 func TestNewDataEndsAClosedConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newNet(t, nil)
