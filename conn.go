@@ -446,14 +446,12 @@ func (c *Conn) enlist() {
 }
 
 // deaf reports whether what arrives is answered with RST.
-func (c *Conn) deaf(k packetKind) bool {
-	return c.forgotten || c.reset || c.closed && k == kindData
-}
+func (c *Conn) deaf() bool { return c.forgotten || c.reset }
 
 // probed is the arrival of a keep-alive or window probe. As on Linux, which drops it as a duplicate, it is
 // no sign of life.
 func (c *Conn) probed(p *packet, now int64) {
-	if c.forgotten || c.reset {
+	if c.deaf() {
 		c.net.sendReset(&c.out.flow, c.peer)
 		return
 	}

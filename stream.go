@@ -143,10 +143,14 @@ func (h *half) payloadOf(p *packet) [][]byte {
 	return h.data.window(nil, int(p.start-h.taken), p.size)
 }
 
-// arrive is the arrival of a segment at the receiver.
+// arrive is the arrival of a segment at the receiver. Data for a closed connection ends it, as on Linux, and what the
+// receiver itself has not got across is lost. Data that had arrived before is only acknowledged once more.
 func (h *half) arrive(p *packet, now int64) {
 	c := h.reader
-	if c.deaf(p.kind) {
+	if c.closed && p.kind == kindData && p.end > h.arrived && !c.deaf() {
+		c.end(nil)
+	}
+	if c.deaf() {
 		h.rejected(p, now)
 		return
 	}
@@ -218,7 +222,7 @@ func (o *answerOp) needed(at int64) int64 { return (*windowOp)(o).needed(at) }
 func (o *answerOp) admit(at int64) {
 	h := (*half)(o)
 	h.settle(at)
-	if !h.dead && (h.unanswered() || h.unheard()) && !h.reader.deaf(kindProbe) {
+	if !h.dead && (h.unanswered() || h.unheard()) && !h.reader.deaf() {
 		h.acknowledge(h.segments.base, never, at)
 	}
 }
