@@ -70,21 +70,26 @@ func echo64Datagrams(c *gosimnet.PacketConn) {
 	}
 }
 
+// BenchmarkDatagramChatter is the processor time of a datagram, among hosts that send one a second each to the next for a minute.
 func BenchmarkDatagramChatter(b *testing.B) {
 	for _, hosts := range []int{10, 1000, 10000} {
 		b.Run(fmt.Sprint(hosts), func(b *testing.B) {
-			messages := 0
-			var took time.Duration
-			for range b.N {
-				took += used(func() { inBubble(b, func() { messages += datagramChatter(hosts, 600_000/hosts/10) }) })
+			const seconds = 60
+			rounds := max(1, 1000/hosts)
+			var took, asleep time.Duration
+			for range b.N * rounds {
+				inBubble(b, func() { took += datagramChatter(hosts, seconds) })
+				inBubble(b, func() { asleep += sleepers(hosts, seconds) })
 			}
-			b.ReportMetric(float64(took)/float64(messages), "cpu-ns/msg")
+			messages := float64(b.N * rounds * hosts * seconds)
+			b.ReportMetric(float64(took)/messages, "cpu-ns/msg")
+			b.ReportMetric(float64(asleep)/messages, "cpu-ns/sleep")
 		})
 	}
 }
 
 // datagramChatter lets each host send a datagram a second to the next, for so many seconds.
-func datagramChatter(hosts, seconds int) int {
+func datagramChatter(hosts, seconds int) time.Duration {
 	s, err := gosimnet.New(&gosimnet.SimNetConfig{TraceLimit: -1})
 	if err != nil {
 		panic(err)
@@ -100,8 +105,8 @@ func datagramChatter(hosts, seconds int) int {
 		}
 		sockets[i], addrs[i] = c.(*gosimnet.PacketConn), udpAddr(h.Addrs()[0].AsSlice(), 7)
 	}
-	var readers, writers sync.WaitGroup
-	for i, c := range sockets {
+	var readers sync.WaitGroup
+	for _, c := range sockets {
 		readers.Go(func() {
 			buf := make([]byte, 64)
 			for {
@@ -110,21 +115,13 @@ func datagramChatter(hosts, seconds int) int {
 				}
 			}
 		})
-		writers.Go(func() {
-			buf := make([]byte, 64)
-			for range seconds {
-				time.Sleep(time.Second)
-				c.WriteToUDP(buf, addrs[(i+1)%hosts])
-			}
-			time.Sleep(time.Second)
-		})
 	}
-	writers.Wait()
+	took := each(hosts, seconds, func(i int, buf []byte) { sockets[i].WriteTo(buf, addrs[(i+1)%hosts]) })
 	for _, c := range sockets {
 		c.Close()
 	}
 	readers.Wait()
-	return hosts * seconds
+	return took
 }
 
 // BenchmarkLimitedLink compares a link with a rate, a queue and loss to a plain one.
