@@ -104,8 +104,9 @@
 // ports of the two ends, and the number of the packet between them, so that one connection's fate does not depend on what others do. What is due at the same time happens in an
 // order that does not depend on chance. At most one goroutine is woken at an instant, but for those whose timers and deadlines are due exactly then.
 //
-// A goroutine that waits for a sync.Mutex is not at rest, and lets no virtual time pass. Software that holds a mutex while a Write waits for room, and has another goroutine that wants it, hangs the
-// bubble, without a report: several large uploads at once over one HTTP/2, TLS or SSH connection do. A SendBuffer that is larger than such a burst prevents it.
+// A goroutine that waits for a sync.Mutex is not at rest, and lets no virtual time pass. Software that holds a mutex while a Write waits for room, and has another goroutine that wants it, stops the
+// bubble's clock for good, which synctest does not report but simtest.Run does: several large uploads at once over one HTTP/2, TLS or SSH connection do it. A SendBuffer that is larger than such a burst
+// prevents it.
 //
 // What a test must do for it:
 //

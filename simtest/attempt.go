@@ -38,6 +38,7 @@ func (p *plan) attempt(t *testing.T, seed uint64) *attempt {
 // play is the bubble, and all of it that can be seen from outside. It returns only if nothing failed.
 func (a *attempt) play() {
 	a.outer.Helper()
+	defer watch(a.outer)()
 	defer a.deadlocked()
 	synctest.Test(a.outer, a.inside)
 }

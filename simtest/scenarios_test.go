@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,6 +28,24 @@ var scenarios = map[string]func(t *testing.T){
 	},
 	"it's odd (really)": func(t *testing.T) {
 		simtest.Run(t, func(t *testing.T, net *gosimnet.Simnet) { t.Error("no") })
+	},
+	"stands still": func(t *testing.T) {
+		simtest.Run(t, func(t *testing.T, net *gosimnet.Simnet) {
+			listen(t, net.Host("server"))
+			c, err := net.Host("client").Dial("tcp", "server:80")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var one sync.Mutex
+			for range 2 {
+				go func() {
+					one.Lock()
+					defer one.Unlock()
+					c.Write(make([]byte, 1<<20))
+				}()
+			}
+			time.Sleep(time.Hour)
+		}, simtest.WithSeed(13))
 	},
 	"fatal": func(t *testing.T) {
 		simtest.Run(t, func(t *testing.T, net *gosimnet.Simnet) {

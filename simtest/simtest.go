@@ -37,7 +37,8 @@ import (
 // ended, and the last events. A panic of f is turned into a failure, so that the other tests go on. A panic of another
 // goroutine ends the process before a report can be made; with -v the seed is in the log nevertheless.
 //
-// A call that waits for ever fails the run, too: see WithTimeout. If f is skipped, so is the test.
+// A call that waits for ever fails the run, too: see WithTimeout. If virtual time cannot pass, because a goroutine waits for a mutex whose holder
+// waits for time to pass, Run ends the process after some seconds of real time, and says who waits where. If f is skipped, so is the test.
 func Run(t *testing.T, f func(t *testing.T, net *gosimnet.Simnet), opts ...Option) {
 	t.Helper()
 	p, err := newPlan(f, opts)

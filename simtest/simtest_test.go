@@ -142,6 +142,14 @@ func TestWaitingForEverIsReported(t *testing.T) {
 	}, "-test.v")
 }
 
+func TestStandstillIsReported(t *testing.T) {
+	output := fails(t, "stands still", []string{"panic: simtest: TestScenario/stands_still: virtual time stands still: 1 goroutines wait for a mutex",
+		"SendBuffer", "gosimnet.(*Conn).Write", "sync.(*Mutex).Lock"})
+	if strings.Contains(output, "test timed out") {
+		t.Errorf("only the test's time-out ended it:\n%s", output)
+	}
+}
+
 func TestTimeoutIsReported(t *testing.T) {
 	fails(t, "takes too long", []string{
 		"f has not ended after 1h0m0s of virtual time",

@@ -1,0 +1,113 @@
+package simtest
+
+import (
+	"fmt"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// glance is how often, by the wall's clock, a run is looked at for a standstill.
+const glance = 3 * time.Second
+
+// watch looks, from outside of the bubbles, for one in which no time passes any more: synctest reports a deadlock only
+// if everybody in it waits for channels and the like, and a goroutine that waits for a mutex holds the clock. It ends the process, as the
+// time-out of a test does, for nothing outside of a bubble can wake what is inside. What it returns ends the watch.
+func watch(t *testing.T) (end func()) {
+	over := make(chan struct{})
+	go func() {
+		tick := time.NewTicker(glance)
+		defer tick.Stop()
+		before := ""
+		for {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+			}
+			now := standstill(stacks())
+			if now != "" && now == before {
+				panic(fmt.Sprintf("simtest: %s: %s", t.Name(), now))
+			}
+			before = now
+		}
+	}()
+	return func() { close(over) }
+}
+
+// stacks are those of all goroutines.
+func stacks() string {
+	for size := 1 << 20; ; size *= 2 {
+		b := make([]byte, size)
+		if n := runtime.Stack(b, true); n < size {
+			return string(b[:n])
+		}
+	}
+}
+
+// goroutineHeader is the line above a goroutine's stack: its number, what it does, and its bubble.
+var goroutineHeader = regexp.MustCompile(`^goroutine (\d+) \[([^,\]]+).*, synctest bubble (\d+)\]:`)
+
+// bubble is what the goroutines of one do.
+type bubble struct {
+	moves   bool     // somebody runs, or waits for the world outside
+	locked  []string // the stacks of those who wait for a mutex
+	waiting []string // of those who wait in a call on a connection
+}
+
+// standstill describes a bubble that stands still, if there is one: somebody waits for a mutex, and nobody moves.
+func standstill(stacks string) string {
+	bubbles := make(map[string]*bubble)
+	var order []*bubble
+	for stack := range strings.SplitSeq(stacks, "\n\n") {
+		m := goroutineHeader.FindStringSubmatch(stack)
+		if m == nil {
+			continue
+		}
+		b := bubbles[m[3]]
+		if b == nil {
+			b = &bubble{}
+			bubbles[m[3]] = b
+			order = append(order, b)
+		}
+		b.add(m[2], stack)
+	}
+	for _, b := range order {
+		if !b.moves && len(b.locked) > 0 {
+			return b.String()
+		}
+	}
+	return ""
+}
+
+// add adds a goroutine in a state.
+func (b *bubble) add(state, stack string) {
+	switch {
+	case strings.HasPrefix(state, "sync.Mutex.") || strings.HasPrefix(state, "sync.RWMutex."):
+		b.locked = append(b.locked, withoutAge(stack))
+	case !strings.HasSuffix(state, "(durable)"):
+		b.moves = true
+	case strings.Contains(stack, "gosimnet.(*scheduler).await"):
+		b.waiting = append(b.waiting, withoutAge(stack))
+	}
+}
+
+// age is how long a goroutine has waited, which changes while nothing else does.
+var age = regexp.MustCompile(`, \d+ minutes`)
+
+func withoutAge(stack string) string { return age.ReplaceAllString(stack, "") }
+
+// String says what holds the bubble's clock, and what may help.
+func (b *bubble) String() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, `virtual time stands still: %d goroutines wait for a mutex, and while one does no time passes in a bubble.
+Whoever holds the mutex waits for time to pass; the network's callers among them are listed first. If that is a Write
+that waits for room, a SimNetConfig.SendBuffer larger than the burst lets it return at once.
+`, len(b.locked))
+	for _, stack := range append(b.waiting, b.locked...) {
+		fmt.Fprintf(&s, "\n%s\n", stack)
+	}
+	return s.String()
+}
