@@ -33,10 +33,11 @@ func both(net *gosimnet.Simnet, host string) (heal func(), err error) {
 
 var isolations = []isolation{{"hears nothing", hearsNothing}, {"is not heard", isNotHeard}, {"both", both}}
 
-// Once in an election time-out, CheckQuorum asks whether a quorum has been heard since it last asked. A leader that is cut off
-// just after that, before the answers to its heartbeats have come, steps down at the next check, one that is cut off after
-// them at the second, unless it hears before that there is another. The others elect another between one and two time-outs
-// after they last heard of it. When it is heard again, nobody is elected, because of PreVote.
+// Once in an election time-out, CheckQuorum asks whether a quorum has been heard since it last asked. A leader
+// that is cut off just after that, before the answers to its heartbeats have come, steps down at the next check,
+// one that is cut off after them at the second, unless it hears before that there is another. The others elect
+// another between one and two time-outs after they last heard of it. When it is heard again, nobody is elected,
+// because of PreVote.
 //
 // The rules are those of raft.Config.CheckQuorum and PreVote; that the return deposes the leader without them is
 // etcd-io/etcd#8499 and #14893.
@@ -93,9 +94,10 @@ func stepDown(t *testing.T, net *gosimnet.Simnet, how isolation, late, checks ti
 	c.judge(t)
 }
 
-// A leader that hears nothing, but is heard, keeps all others from an election by its heartbeats, and commits nothing.
-// Without CheckQuorum that goes on for ever; with it, it is over after four time-outs. Such a switch brought down Cloudflare's etcd
-// in November 2020 ("A Byzantine failure in the real world"); raft.Config.CheckQuorum.
+// A leader that hears nothing, but is heard, keeps all others from an election by its heartbeats, and commits
+// nothing. Without CheckQuorum that goes on for ever; with it, it is over after four time-outs. Such a switch
+// brought down Cloudflare's etcd in November 2020 ("A Byzantine failure in the real world");
+// raft.Config.CheckQuorum.
 func TestDeafLeader(t *testing.T) {
 	for name, checkQuorum := range map[string]bool{"with CheckQuorum": true, "without CheckQuorum": false} {
 		t.Run(name, func(t *testing.T) {
@@ -127,10 +129,10 @@ func TestDeafLeader(t *testing.T) {
 	}
 }
 
-// A follower does not hear the leader, but everybody else, and is heard by all. With neither CheckQuorum nor PreVote it
-// deposes the leader. With CheckQuorum alone the others, who hear the leader, ignore it, but its term climbs, once in one to two
-// time-outs, and deposes the leader when the leader is heard again. With PreVote it disturbs nobody: etcd-io/etcd#8499, and the
-// discussion of the four combinations in etcd-io/etcd#8498.
+// A follower does not hear the leader, but everybody else, and is heard by all. With neither CheckQuorum nor
+// PreVote it deposes the leader. With CheckQuorum alone the others, who hear the leader, ignore it, but its term
+// climbs, once in one to two time-outs, and deposes the leader when the leader is heard again. With PreVote it
+// disturbs nobody: etcd-io/etcd#8499, and the discussion of the four combinations in etcd-io/etcd#8498.
 func TestFollowerThatDoesNotHearTheLeader(t *testing.T) {
 	for _, c := range []struct {
 		name                  string
@@ -161,8 +163,8 @@ func TestFollowerThatDoesNotHearTheLeader(t *testing.T) {
 	}
 }
 
-// deafFollower cuts the link from the leader to a follower, in this direction, for 20 s. It counts the elections meanwhile and in
-// the 10 s afterwards, and says by how much the follower's term rose.
+// deafFollower cuts the link from the leader to a follower, in this direction, for 20 s. It counts the elections
+// meanwhile and in the 10 s afterwards, and says by how much the follower's term rose.
 func deafFollower(t *testing.T, net *gosimnet.Simnet, f features) (during int, climbed uint64, after int) {
 	c, leader, _ := newCluster(t, net, f)
 	client := c.newClient(t)

@@ -72,7 +72,8 @@ func (n *node) leftOffice() time.Time {
 	return n.left
 }
 
-// nextCheck is when the node, elected at a time, next checks whether it reaches a quorum: with every tenth tick from then.
+// nextCheck is when the node, elected at a time, next checks whether it reaches a quorum: with every tenth tick
+// from then.
 func (n *node) nextCheck(elected time.Time) time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -205,7 +206,8 @@ func (l *loop) handle(ready raft.Ready) error {
 	return nil
 }
 
-// apply tells the referee of a committed entry, and the client whose it is. Those without a value are the protocol's own.
+// apply tells the referee of a committed entry, and the client whose it is. Those without a value are the
+// protocol's own.
 func (l *loop) apply(index uint64, value string) error {
 	if value == "" {
 		return nil

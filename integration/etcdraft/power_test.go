@@ -8,9 +8,9 @@ import (
 	"github.com/glycerine/gosimnet/integration/scenario"
 )
 
-// The leader's power is cut while a client writes, twice. The others elect another between one and two time-outs after its
-// last heartbeat. Back again, it starts from its disk, follows, and gets what it has missed: raft.Ready says that
-// HardState and Entries are to be saved "BEFORE Messages are sent".
+// The leader's power is cut while a client writes, twice. The others elect another between one and two time-outs
+// after its last heartbeat. Back again, it starts from its disk, follows, and gets what it has missed: raft.Ready
+// says that HardState and Entries are to be saved "BEFORE Messages are sent".
 func TestPowerCutOfTheLeader(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Shows: "the leader loses power twice, and restarts from its MemoryStorage", Repeats: true,
@@ -37,8 +37,8 @@ func TestPowerCutOfTheLeader(t *testing.T) {
 	})
 }
 
-// All nodes lose their power while a client writes, for a minute. When it is back they elect a leader in a higher term, between one
-// and two time-outs later, and all have what was promised before.
+// All nodes lose their power while a client writes, for a minute. When it is back they elect a leader in a higher
+// term, between one and two time-outs later, and all have what was promised before.
 func TestPowerCutOfAll(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Shows: "all five nodes lose power, and restart from their MemoryStorage", Repeats: true,
@@ -68,8 +68,8 @@ func TestPowerCutOfAll(t *testing.T) {
 	})
 }
 
-// For a minute the network is bad: partitions in one direction, power cuts, and datagrams that are lost, doubled and reordered. When
-// it is over, there is one leader, and all promises have been kept.
+// For a minute the network is bad: partitions in one direction, power cuts, and datagrams that are lost, doubled
+// and reordered. When it is over, there is one leader, and all promises have been kept.
 func TestPromisesAreKeptInBadWeather(t *testing.T) {
 	bad := gosimnet.LinkConfig{Loss: 0.05, Duplicate: 0.05, Reorder: 0.1}
 	scenario.Run(t, scenario.Scenario{

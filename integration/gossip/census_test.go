@@ -68,7 +68,8 @@ func (c *census) lost() int {
 	return len(c.deaths)
 }
 
-// reaches waits until there are so many views, and says how long that took, to the nanosecond. It must not take longer than most.
+// reaches waits until there are so many views, and says how long that took, to the nanosecond. It must not take
+// longer than most.
 func (c *census) reaches(t *testing.T, views int, most time.Duration) (took time.Duration) {
 	t.Helper()
 	start := time.Now()
@@ -81,6 +82,16 @@ func (c *census) reaches(t *testing.T, views int, most time.Duration) (took time
 	n, _ := c.count()
 	t.Fatalf("%d views after %v, want %d", n, most, views)
 	return 0
+}
+
+// after counts the views in d from now. The result waits until then.
+func (c *census) after(d time.Duration) (views func() int) {
+	count := make(chan int, 1)
+	time.AfterFunc(d, func() {
+		n, _ := c.count()
+		count <- n
+	})
+	return func() int { return <-count }
 }
 
 // stays fails the test unless all views remain as they are for so long.

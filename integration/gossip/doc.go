@@ -1,7 +1,8 @@
-// Package gossip holds scenarios of github.com/hashicorp/memberlist and github.com/hashicorp/serf over a simulated network: fifty
-// nodes that find each other, lose packets, lose one of their two transports, lose a member, and are divided. Both run unmodified, over
-// a memberlist.NodeAwareTransport of a simulated host's datagrams and streams, in transport_test.go: a socket, a listener, and a goroutine
-// for each that passes on what comes. memberlist's own NetTransport opens real sockets. The wiring:
+// Package gossip holds scenarios of github.com/hashicorp/memberlist and github.com/hashicorp/serf over a simulated
+// network: fifty nodes that find each other, lose packets, lose one of their two transports, lose a member, and
+// are divided. Both run unmodified, over a memberlist.NodeAwareTransport of a simulated host's datagrams and
+// streams, in transport_test.go: a socket, a listener, and a goroutine for each that passes on what comes.
+// memberlist's own NetTransport opens real sockets. The wiring:
 //
 //	transport, err := newTransport(host) // a socket and a listener at port 7946, and Dial by the host
 //	cfg := memberlist.DefaultLANConfig()

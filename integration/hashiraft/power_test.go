@@ -14,8 +14,9 @@ var kinds = []struct {
 	kind disks
 }{{"in-memory store", inMemory}, {"bolt store", inBolt}}
 
-// The leader's power is cut while it replicates. A majority of the others elects another, and goes on. Back again, it starts
-// from its disk, follows, and gets what it has missed: hashicorp/raft's documentation of StableStore, "a durable store".
+// The leader's power is cut while it replicates. A majority of the others elects another, and goes on. Back again,
+// it starts from its disk, follows, and gets what it has missed: hashicorp/raft's documentation of StableStore, "a
+// durable store".
 func TestPowerCutOfTheLeader(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
@@ -45,8 +46,8 @@ func TestPowerCutOfTheLeader(t *testing.T) {
 	}
 }
 
-// All nodes lose their power at one instant while they replicate, for a minute. When it is back they elect a leader in a
-// higher term, and all have what was promised before.
+// All nodes lose their power at one instant while they replicate, for a minute. When it is back they elect a
+// leader in a higher term, and all have what was promised before.
 func TestPowerCutOfAll(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
@@ -78,10 +79,10 @@ func TestPowerCutOfAll(t *testing.T) {
 	}
 }
 
-// One node is off, a second has what was promised, and loses its power, too. The first and the second come back. If the second's disk has
-// kept what was written, only it can be elected, and nothing is lost; if not, the first is, as nobody knows better, and the
-// promise is broken. A log on a disk that forgets is a common mistake: hashicorp/raft-boltdb's NoSync is "unsafe", and
-// Raft's proof of safety rests on stable storage.
+// One node is off, a second has what was promised, and loses its power, too. The first and the second come back.
+// If the second's disk has kept what was written, only it can be elected, and nothing is lost; if not, the first
+// is, as nobody knows better, and the promise is broken. A log on a disk that forgets is a common mistake:
+// hashicorp/raft-boltdb's NoSync is "unsafe", and Raft's proof of safety rests on stable storage.
 func TestAForgetfulDiskBreaksPromises(t *testing.T) {
 	for name, keeps := range map[string]bool{"a disk that keeps": true, "a disk that forgets": false} {
 		t.Run(name, func(t *testing.T) {

@@ -8,9 +8,10 @@ import (
 	"github.com/glycerine/gosimnet/integration/scenario"
 )
 
-// For half a minute the network is bad: partitions in one direction, power cuts, and one packet in a hundred lost. Nodes that
-// believe that they lead go on writing. When it is over, there is one leader within the time-outs' bounds, and all promises have
-// been kept. Raft's safety "must not depend on timing": sections 5.4 and 5.6 of its paper.
+// For half a minute the network is bad: partitions in one direction, power cuts, and one packet in a hundred lost.
+// Nodes that believe that they lead go on writing. When it is over, there is one leader within the time-outs'
+// bounds, and all promises have been kept. Raft's safety "must not depend on timing": sections 5.4 and 5.6 of its
+// paper.
 func TestPromisesAreKeptInBadWeather(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Shows: "five nodes in one-way partitions, power cuts and loss", Why: random,

@@ -1,5 +1,6 @@
-// Package referee watches a cluster that replicates a log by the Raft protocol, and says what of the protocol's promises
-// it has broken: never two leaders in a term, never two entries at one index, and nothing that a client was promised lost.
+// Package referee watches a cluster that replicates a log by the Raft protocol, and says what of the protocol's
+// promises it has broken: never two leaders in a term, never two entries at one index, and nothing that a client
+// was promised lost.
 package referee
 
 import (
@@ -24,8 +25,8 @@ type Promise struct {
 	Time   time.Time
 }
 
-// Referee watches one cluster. Nodes and clients tell it what happens, at the moment when it does. It must be made in the
-// bubble that it is used in; New makes one.
+// Referee watches one cluster. Nodes and clients tell it what happens, at the moment when it does. It must be made
+// in the bubble that it is used in; New makes one.
 type Referee struct {
 	elections chan Election
 
@@ -115,8 +116,8 @@ func (r *Referee) NextElection(patience time.Duration) (e Election, ok bool) {
 	}
 }
 
-// Breaches are the promises that were broken so far. Those to clients are broken if one of the nodes, which are to have
-// had the time to catch up, has not applied what was promised.
+// Breaches are the promises that were broken so far. Those to clients are broken if one of the nodes, which are to
+// have had the time to catch up, has not applied what was promised.
 func (r *Referee) Breaches(nodes ...string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
