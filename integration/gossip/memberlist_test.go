@@ -65,8 +65,8 @@ func (l *list) newMember(t *testing.T) *memberlist.Memberlist {
 	return m
 }
 
-// config is that for a LAN, on a simulated host. Probes and gossip never fall on the same instant, and packets are
-// not compressed, which takes most of the time.
+// config is that for a LAN, on a simulated host. Everything is exchanged more often, which makes scenarios shorter, probes
+// and gossip never fall on the same instant, and packets are not compressed, which would take most of the real time.
 func config(t *testing.T, host *gosimnet.Host, c *census) *memberlist.Config {
 	t.Helper()
 	transport, err := newTransport(host)
@@ -75,6 +75,7 @@ func config(t *testing.T, host *gosimnet.Host, c *census) *memberlist.Config {
 	}
 	cfg := memberlist.DefaultLANConfig()
 	cfg.GossipInterval += time.Microsecond
+	cfg.PushPullInterval = pushPull / 2
 	cfg.Name, cfg.Transport, cfg.LogOutput, cfg.EnableCompression = host.Name(), transport, c, false
 	return cfg
 }
@@ -84,9 +85,9 @@ func address(net *gosimnet.Simnet, name string) string {
 	return fmt.Sprintf("%s/%v:%d", name, net.Host(name).Addrs()[0], port)
 }
 
-// pushPull is how often a node of fifty exchanges all it knows with another, and repairs what gossip has not
-// reached: every 30 s, doubled because there are more than 32.
-const pushPull = time.Minute
+// pushPull is how often a node of fifty exchanges all it knows with another, and repairs what gossip has not reached:
+// config's 10 s, doubled because there are more than 32 nodes.
+const pushPull = 20 * time.Second
 
 // newList starts nodes 3 ms apart, which all join the first, and waits until everybody believes everybody to be
 // alive.
@@ -94,7 +95,7 @@ func newList(t *testing.T, net *gosimnet.Simnet) (l *list, took time.Duration) {
 	t.Helper()
 	l = &list{net: net, census: newCensus()}
 	l.grow(t)
-	return l, l.census.reaches(t, size*size, 2*pushPull)
+	return l, l.census.reaches(t, size*size, 3*pushPull)
 }
 
 // grow starts all nodes.
@@ -151,7 +152,7 @@ func TestConvergence(t *testing.T) {
 		l := &list{net: net, census: newCensus()}
 		early := l.census.after(3 * time.Second)
 		l.grow(t)
-		took := l.census.reaches(t, size*size, 2*pushPull)
+		took := l.census.reaches(t, size*size, 3*pushPull)
 		if views := early(); views < size*size*99/100 {
 			t.Errorf("%d of %d views after 3 s, want 99 %% or more", views, size*size)
 		}
@@ -162,7 +163,7 @@ func TestConvergence(t *testing.T) {
 	})
 }
 
-// One datagram in twenty is lost, for two minutes. One ping in ten fails, but indirect pings and the ping over a
+// One datagram in twenty is lost, for a minute. One ping in ten fails, but indirect pings and the ping over a
 // stream, which TCP repairs, save everybody: nobody is believed dead. A node that is dead indeed is found out by
 // all, after the suspicion time-out, 4·log10(50) probe intervals if others confirm it, six times as much if nobody
 // does.
@@ -171,17 +172,17 @@ func TestConvergence(t *testing.T) {
 // came with hashicorp/memberlist#37.
 func TestLossKillsNobody(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
-		Software: software, Shows: "50 nodes for 2 min at 5 % loss: no false death; a real one is found out",
+		Software: software, Shows: "50 nodes for 1 min at 5 % loss: no false death; a real one is found out",
 		Why: random, Slow: true,
 		Config: &gosimnet.SimNetConfig{Link: gosimnet.LinkConfig{Loss: 0.05}},
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		l, _ := newList(t, net)
-		time.Sleep(2 * time.Minute)
+		time.Sleep(time.Minute)
 		if n := l.census.lost(); n != 0 {
 			t.Errorf("%d were believed dead", n)
 		}
-		if n := l.census.logged("Failed UDP ping"); n < 200 {
-			t.Errorf("%d of 6000 pings failed, want 200 or more", n)
+		if n := l.census.logged("Failed UDP ping"); n < 100 {
+			t.Errorf("%d of 3000 pings failed, want 100 or more", n)
 		}
 
 		dead := l.nodes[size-1]
@@ -212,8 +213,8 @@ func TestStreamsCutWhileDatagramsWork(t *testing.T) {
 		l, _ := newList(t, net)
 		mend := lose(net, "tcp", "")
 		l.census.stays(t, 2*pushPull)
-		if n := l.census.logged("Push/Pull with"); n != size {
-			t.Errorf("%d exchanges failed, want one for each of the %d nodes", n, size)
+		if n := l.census.logged("Push/Pull with"); n < size/2 {
+			t.Errorf("%d exchanges failed, want %d or more", n, size/2)
 		}
 		l.labels[0].text = "news"
 		if err := l.nodes[0].UpdateNode(5 * time.Second); err != nil {
@@ -234,7 +235,7 @@ func TestStreamsCutWhileDatagramsWork(t *testing.T) {
 		}
 		mend()
 		join(t, late, address(net, "n1"))
-		l.census.reaches(t, (size+1)*(size+1)+size, 2*pushPull)
+		l.census.reaches(t, (size+1)*(size+1)+size, 3*pushPull)
 	})
 }
 
@@ -248,8 +249,8 @@ func TestDatagramsCutWhileStreamsWork(t *testing.T) {
 		l, _ := newList(t, net)
 		lose(net, "udp", "n50")
 		l.census.stays(t, pushPull)
-		if n := l.census.logged("Was able to connect to n50 over TCP but UDP probes failed"); n < 30 {
-			t.Errorf("%d warnings, want 30 or more", n)
+		if n := l.census.logged("Was able to connect to n50 over TCP but UDP probes failed"); n < 10 {
+			t.Errorf("%d warnings, want 10 or more", n)
 		}
 	})
 }
@@ -264,7 +265,7 @@ func TestShortPartition(t *testing.T) {
 		heal := partition(t, net)
 		time.Sleep(5 * time.Second)
 		heal()
-		l.census.stays(t, pushPull)
+		l.census.stays(t, 45*time.Second) // the longest suspicion time-out is 41 s
 		if n := l.census.logged("has failed, no acks received"); n < 10 {
 			t.Errorf("%d were suspected, want 10 or more", n)
 		}
@@ -290,7 +291,7 @@ func TestPartitionedHalvesMergeWhenOneJoins(t *testing.T) {
 		heal()
 		l.census.stays(t, pushPull)
 		join(t, l.nodes[1], address(net, "n1"))
-		took := l.census.reaches(t, size*size, 2*pushPull)
+		took := l.census.reaches(t, size*size, 3*pushPull)
 		t.Logf("merged %v after one had joined", took)
 	})
 }
