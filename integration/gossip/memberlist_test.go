@@ -15,9 +15,10 @@ const (
 	software = "github.com/hashicorp/memberlist v0.7.0"
 	size     = 50
 
-	// random is why runs differ. That they hardly do is TestMain's doing, and that of config and newList.
-	random = "the three goroutines that a node starts with draw from math/rand's global source at one instant; with " +
-		"GOMAXPROCS=1, starts apart from each other, and intervals without a common multiple, few runs differ"
+	// random is why runs differ. That they seldom do is TestMain's doing, and that of config and newList.
+	random = "the three goroutines that a node starts with draw from math/rand's global source at one instant, and two of its " +
+		"goroutines may answer one packet at one instant; with GOMAXPROCS=1, starts apart from each other, and intervals " +
+		"without a common multiple, few runs differ"
 )
 
 // events tells the census what a node of memberlist believes.
