@@ -55,9 +55,10 @@ type node struct {
 	peers   []raft.Server
 	referee *referee.Referee
 
-	mu   sync.Mutex
-	raft *raft.Raft
-	left time.Time // when it last ceased to lead
+	mu     sync.Mutex
+	raft   *raft.Raft
+	starts int       // how often it has started
+	left   time.Time // when it last ceased to lead
 }
 
 // running is the node's raft, or nil when it has no power.
@@ -151,4 +152,14 @@ func (n *node) become(r *raft.Raft) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.raft = r
+	if r != nil {
+		n.starts++
+	}
+}
+
+// started is how often the node has started.
+func (n *node) started() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.starts
 }
