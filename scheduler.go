@@ -299,10 +299,10 @@ func (s *scheduler) step() {
 // next is the first instant at which anything can have to be done, and the waiter that this will wake, if that is easily told.
 func (s *scheduler) next() (at int64, who *waiter) {
 	if s.turn < len(s.ready) {
-		if s.mixed {
-			return s.clear(s.t + 1), nil
+		if w := s.ready[s.turn]; !s.mixed && !w.left {
+			return s.clear(s.t + 1), w
 		}
-		return s.clear(s.t + 1), s.ready[s.turn]
+		return s.clear(s.t + 1), nil
 	}
 	if s.wanted < s.agenda.earliest() {
 		return s.wanted, beneficiary(s.needed)

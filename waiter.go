@@ -16,6 +16,7 @@ type waiter struct {
 	alarm  <-chan time.Time // the timer's channel, or nil
 	woken  bool
 	queued bool  // among those to be woken one by one
+	left   bool  // while it was queued
 	asked  int64 // when it was put there
 	by     priority
 	since  int64
@@ -78,12 +79,12 @@ func (w *waiter) wake() {
 	}
 }
 
-// done gives a waiter back. One that is still to be woken is left to the garbage collector.
+// done gives a waiter back. One that is still to be woken is left to the garbage collector, and makes no step any more.
 func (s *scheduler) done(w *waiter) {
 	if s.inside--; s.inside == 0 && s.closed {
 		close(s.ended)
 	}
-	if !w.queued {
+	if w.left = w.queued; !w.left {
 		s.idle = append(s.idle, w)
 	}
 }
@@ -138,17 +139,20 @@ func (s *scheduler) await(l *waitlist, by priority, what string) {
 	s.done(w)
 }
 
-// awaitOr waits in a list until woken, for whatever reason, or done.
+// awaitOr waits in a list until woken or done. Meanwhile it does the scheduler's steps that are left to it.
 func (s *scheduler) awaitOr(done <-chan struct{}, l *waitlist, by priority, what string) {
 	w := s.waiter(by, what)
 	l.add(w)
-	s.leave()
-	select {
-	case <-w.alarm:
-	case <-w.token:
-	case <-done:
+	for ended := false; !w.woken && !ended && !s.closed; {
+		s.leave()
+		select {
+		case <-w.alarm:
+		case <-w.token:
+		case <-done:
+			ended = true
+		}
+		s.resume(w)
 	}
-	s.resume(w)
 	l.remove(w)
 	s.done(w)
 }
