@@ -75,8 +75,9 @@ func (w *waiter) wake() {
 	}
 }
 
-// done gives a waiter back. One that is still to be woken is left to the garbage collector.
+// done gives a waiter back. One that is still to be woken is left to the garbage collector, marked, so that no step is left to it.
 func (s *scheduler) done(w *waiter) {
+	w.woken = true
 	if s.inside--; s.inside == 0 && s.closed {
 		close(s.ended)
 	}
