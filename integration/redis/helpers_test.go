@@ -37,7 +37,8 @@ type client struct {
 	dials atomic.Int32
 }
 
-// connect makes a client on host "client", of options that the test changes: no retries, one pool for everything, and a second for each step.
+// connect makes a client on host "client", of options that the test changes: no retries, one pool for everything, and
+// a second for each step.
 func connect(t *testing.T, net_ *gosimnet.Simnet, change func(o *redis.Options)) *client {
 	t.Helper()
 	redis.SetLogger(quiet{})
@@ -69,8 +70,8 @@ func (c *client) dialled(t *testing.T, want int32) {
 	}
 }
 
-// takes fails the test unless f takes exactly so long. Every packet arrives a few nanoseconds after its latency is over, so that as much as
-// a microsecond more is right.
+// takes fails the test unless f takes exactly so long. Every packet arrives a few nanoseconds after its latency is
+// over, so that as much as a microsecond more is right.
 func takes(t *testing.T, what string, want time.Duration, f func()) {
 	t.Helper()
 	start := time.Now()

@@ -25,7 +25,9 @@ const (
 // narrow makes a link of a megabyte a second, which a pipeline of large values fills for a second.
 func narrow(t *testing.T, net *gosimnet.Simnet, from, to string) {
 	t.Helper()
-	if err := net.SetLink(from, to, gosimnet.LinkConfig{Latency: gosimnet.Constant(roundTrip / 2), BitsPerSecond: 8_000_000, QueueBytes: 4 << 20}); err != nil {
+	if err := net.SetLink(from, to, gosimnet.LinkConfig{
+		Latency: gosimnet.Constant(roundTrip / 2), BitsPerSecond: 8_000_000, QueueBytes: 4 << 20,
+	}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -54,7 +56,8 @@ func failed(t *testing.T, all []redis.Cmder, want error) {
 	}
 }
 
-// filled is how many of the commands hold a value of their own, in spite of their errors. They must be the first ones.
+// filled is how many of the commands hold a value of their own, in spite of their errors. They must be the first
+// ones.
 func filled(t *testing.T, all []redis.Cmder, empty func(n int, c redis.Cmder) bool) int {
 	t.Helper()
 	n := 0
@@ -69,9 +72,10 @@ func filled(t *testing.T, all []redis.Cmder, empty func(n int, c redis.Cmder) bo
 	return n
 }
 
-// A pipeline whose replies stop in the middle ends ReadTimeout after it was sent, for it has one deadline. The error is that of all its commands, those with
-// replies included, but these hold their values. The connection is not used again, on which the rest may still come: in https://github.com/redis/go-redis/issues/629 it was, and commands
-// got the replies of others.
+// A pipeline whose replies stop in the middle ends ReadTimeout after it was sent, for it has one deadline. The error
+// is that of all its commands, those with replies included, but these hold their values. The connection is not used
+// again, on which the rest may still come: in https://github.com/redis/go-redis/issues/629 it was, and commands got
+// the replies of others.
 func TestRepliesOfAPipelineCutInTheMiddle(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Repeats: true,
@@ -95,7 +99,8 @@ func TestRepliesOfAPipelineCutInTheMiddle(t *testing.T) {
 		var all []redis.Cmder
 		takes(t, "the pipeline", 2*time.Second, func() { all, _ = pipe.Exec(ctx) })
 		failed(t, all, os.ErrDeadlineExceeded)
-		if got := filled(t, all, func(n int, c redis.Cmder) bool { return c.(*redis.StringCmd).Val() != value(n) }); got != 47 {
+		empty := func(n int, c redis.Cmder) bool { return c.(*redis.StringCmd).Val() != value(n) }
+		if got := filled(t, all, empty); got != 47 {
 			t.Errorf("%d commands have values, want 47: what a megabyte a second carries in 480 ms", got)
 		}
 
@@ -107,9 +112,10 @@ func TestRepliesOfAPipelineCutInTheMiddle(t *testing.T) {
 	})
 }
 
-// A pipeline whose commands stop in the middle has been carried out in part, and the client cannot know what part: fewer replies have come
-// than commands were carried out. A client that retries sends all of it again, so that the first part is done twice: retries and commands that must not be done
-// twice do not go together, which https://github.com/redis/go-redis/issues/930 discusses.
+// A pipeline whose commands stop in the middle has been carried out in part, and the client cannot know what part:
+// fewer replies have come than commands were carried out. A client that retries sends all of it again, so that the
+// first part is done twice: retries and commands that must not be done twice do not go together, which
+// https://github.com/redis/go-redis/issues/930 discusses.
 func TestCommandsOfAPipelineCutInTheMiddle(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Repeats: true,
@@ -127,7 +133,8 @@ func TestCommandsOfAPipelineCutInTheMiddle(t *testing.T) {
 		failed(t, all, syscall.ECONNRESET)
 		done := store.journal()
 		acknowledged := filled(t, all, func(n int, c redis.Cmder) bool { return c.(*redis.IntCmd).Val() != chunk })
-		if acknowledged != 87 || !slices.Equal(done, keys(88)) { // a command takes 10.04 ms, and had 890 ms to arrive, or 880 to arrive and be answered
+		// A command takes 10.04 ms of the link. It had 890 ms to arrive, or 880 ms to arrive and be answered.
+		if acknowledged != 87 || !slices.Equal(done, keys(88)) {
 			t.Errorf("%d commands acknowledged, want 87; %d done, want 88: %q", acknowledged, len(done), done)
 		}
 
@@ -143,7 +150,8 @@ func TestCommandsOfAPipelineCutInTheMiddle(t *testing.T) {
 	})
 }
 
-// appendUntilReset sends a pipeline of appends, whose connection is reset when all has been written, and not all has arrived.
+// appendUntilReset sends a pipeline of appends, whose connection is reset when all has been written, and not all has
+// arrived.
 func appendUntilReset(t *testing.T, net *gosimnet.Simnet, c *client) ([]redis.Cmder, error) {
 	t.Helper()
 	answered(t, c, "before the pipeline")
@@ -159,8 +167,9 @@ func appendAll(t *testing.T, pipe redis.Pipeliner, size int) ([]redis.Cmder, err
 	return pipe.Exec(t.Context())
 }
 
-// A transaction that is cut before EXEC has not happened, and one whose answer is lost has happened, all of it; the error tells only whoever knows that the first is
-// one of writing. Other than a plain pipeline, a transaction that has been written is not sent again, whatever MaxRetries says. See
+// A transaction that is cut before EXEC has not happened, and one whose answer is lost has happened, all of it; the
+// error tells only whoever knows that the first is one of writing. Other than a plain pipeline, a transaction that
+// has been written is not sent again, whatever MaxRetries says. See
 // https://redis.io/docs/latest/develop/using-commands/transactions/.
 func TestTransactionCutBeforeAndAfterExec(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
@@ -186,7 +195,9 @@ func TestTransactionCutBeforeAndAfterExec(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		takes(t, "the transaction whose answer is lost", 2*time.Second, func() { _, err = appendAll(t, again.TxPipeline(), 10) })
+		takes(t, "the transaction whose answer is lost", 2*time.Second, func() {
+			_, err = appendAll(t, again.TxPipeline(), 10)
+		})
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("a transaction whose answer is lost: %v, want a time-out", err)
 		}

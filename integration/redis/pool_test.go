@@ -38,9 +38,10 @@ func (c *client) idle(t *testing.T, want uint32) {
 	}
 }
 
-// A server that loses its power does not say goodbye, so that the pool's connections look alive until something is written to
-// them, and the reset comes back a round trip later. A command is tried four times by default, each time on the next connection of the pool: with five stale ones it fails
-// while the server is well and nobody has dialled. This is https://github.com/redis/go-redis/issues/1737. A limit for idle connections, or as many retries as
+// A server that loses its power does not say goodbye, so that the pool's connections look alive until something is
+// written to them, and the reset comes back a round trip later. A command is tried four times by default, each time
+// on the next connection of the pool: with five stale ones it fails while the server is well and nobody has dialled.
+// This is https://github.com/redis/go-redis/issues/1737. A limit for idle connections, or as many retries as
 // connections, helps.
 func TestStaleConnectionsAfterAPowerCycle(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
@@ -65,10 +66,14 @@ func TestStaleConnectionsAfterAPowerCycle(t *testing.T) {
 		})
 		defaults.dialled(t, 5)
 		defaults.idle(t, 1)
-		takes(t, "the last stale connection, a new one, and an answer", roundTrip+connecting+roundTrip, func() { answered(t, defaults, "the second command") })
+		takes(t, "the last stale connection, a new one, and an answer", roundTrip+connecting+roundTrip, func() {
+			answered(t, defaults, "the second command")
+		})
 		defaults.dialled(t, 6)
 
-		takes(t, "five stale connections, a new one, and an answer", 5*roundTrip+connecting+roundTrip, func() { answered(t, eager, "with more retries") })
+		takes(t, "five stale connections, a new one, and an answer", 5*roundTrip+connecting+roundTrip, func() {
+			answered(t, eager, "with more retries")
+		})
 		eager.dialled(t, 6)
 
 		takes(t, "a new connection, and an answer", connecting+roundTrip, func() { answered(t, careful, "with a limit to idleness") })

@@ -25,9 +25,9 @@ func timedOut(t *testing.T, what string, err error) {
 	}
 }
 
-// In a partition a command costs ReadTimeout once, for its connection is dropped, and DialTimeout for each retry; after it the client dials once. The deadline of a
-// context counts only with ContextTimeoutEnabled: https://github.com/redis/go-redis/issues/2215. A blocking command has its own time,
-// and ten seconds more.
+// In a partition a command costs ReadTimeout once, for its connection is dropped, and DialTimeout for each retry;
+// after it the client dials once. The deadline of a context counts only with ContextTimeoutEnabled:
+// https://github.com/redis/go-redis/issues/2215. A blocking command has its own time, and ten seconds more.
 func TestTimeoutsInAPartition(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Repeats: true,
@@ -44,13 +44,16 @@ func TestTimeoutsInAPartition(t *testing.T) {
 		}
 		heal := cutOff(t, net)
 
-		takes(t, "a read and two dials", time.Second+2*2*time.Second, func() { timedOut(t, "with retries", plain.Get(ctx, "key").Err()) })
+		takes(t, "a read and two dials", time.Second+2*2*time.Second, func() {
+			timedOut(t, "with retries", plain.Get(ctx, "key").Err())
+		})
 		plain.dialled(t, 3)
 
 		hasty, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 		defer cancel()
 		takes(t, "a command that does not look at its context", time.Second, func() {
-			if err := deaf.Get(hasty, "key").Err(); !errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
+			err := deaf.Get(hasty, "key").Err()
+			if !errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("without ContextTimeoutEnabled: %v", err)
 			}
 		})
@@ -73,8 +76,8 @@ func TestTimeoutsInAPartition(t *testing.T) {
 	})
 }
 
-// A command that finds all connections in use waits for PoolTimeout, and then fails with an error that says nothing of the network, although that is to blame. See
-// https://github.com/redis/go-redis/issues/3289.
+// A command that finds all connections in use waits for PoolTimeout, and then fails with an error that says nothing
+// of the network, although that is to blame. See https://github.com/redis/go-redis/issues/3289.
 func TestAPoolThatIsInUse(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Repeats: true,
@@ -84,7 +87,9 @@ func TestAPoolThatIsInUse(t *testing.T) {
 		runtime.GC() // the pool's timers that an earlier bubble has left in a sync.Pool
 		runtime.GC()
 		serve(net)
-		c := connect(t, net, func(o *redis.Options) { o.PoolSize, o.ReadTimeout, o.PoolTimeout = 1, 5*time.Second, 2*time.Second })
+		c := connect(t, net, func(o *redis.Options) {
+			o.PoolSize, o.ReadTimeout, o.PoolTimeout = 1, 5*time.Second, 2*time.Second
+		})
 		answered(t, c, "before the partition")
 		cutOff(t, net)
 		first := make(chan error)
@@ -99,8 +104,9 @@ func TestAPoolThatIsInUse(t *testing.T) {
 	})
 }
 
-// As many failed dials as the pool has connections, and the client gives the last error to everybody, without a try, until a probe that it makes every second gets through: a server
-// that is back is not used for up to a second. See https://github.com/redis/go-redis/issues/3062.
+// As many failed dials as the pool has connections, and the client gives the last error to everybody, without a try,
+// until a probe that it makes every second gets through: a server that is back is not used for up to a second. See
+// https://github.com/redis/go-redis/issues/3062.
 func TestFailedDialsStopTheClientUntilItsProbeSucceeds(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Repeats: true,
