@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -696,6 +697,52 @@ func TestPowerCutTakesEverythingOfTheHost(t *testing.T) {
 			noError(t, err)
 		}
 	})
+}
+
+// Those whom a power cut is to wake, one an instant, may be gone before it is their turn: because somebody closes what they read from, or
+// cancels what they dial. The network goes on for all others.
+func TestTimeGoesOnWhenThoseToBeWokenHaveLeft(t *testing.T) {
+	const each = 3
+	leave := map[string]func(t *testing.T, s *gosimnet.Simnet, calls *sync.WaitGroup) (leave func()){
+		"closed": func(t *testing.T, s *gosimnet.Simnet, calls *sync.WaitGroup) func() {
+			var conns []net.Conn
+			for n := range each {
+				_, c := openStream(t, s, "a", "b", fmt.Sprint(":", 80+n))
+				conns = append(conns, c)
+				calls.Go(func() { c.Read(make([]byte, 1)) })
+			}
+			return func() {
+				for _, c := range conns {
+					c.Close()
+				}
+			}
+		},
+		"cancelled": func(t *testing.T, s *gosimnet.Simnet, calls *sync.WaitGroup) func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			for n := range each {
+				calls.Go(func() { s.Host("b").DialContext(ctx, "tcp", fmt.Sprint("10.9.9.9:", 80+n)) })
+			}
+			return cancel
+		},
+	}
+	for name, wait := range leave {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *gosimnet.Simnet) {
+				client, server := openStream(t, s, "c", "d", ":80")
+				var calls sync.WaitGroup
+				leave := wait(t, s, &calls)
+				time.Sleep(50 * ms)
+				alter(t, s, "b", gosimnet.SHUTDOWN, gosimnet.POWERON)
+				leave()
+				calls.Wait()
+				say(t, client, "x")
+				noError(t, server.SetReadDeadline(time.Now().Add(time.Second)))
+				if _, err := server.Read(make([]byte, 1)); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }
 
 func TestSoftwareRunsWithThePower(t *testing.T) {

@@ -299,7 +299,7 @@ func (s *scheduler) step() {
 // next is the first instant at which anything can have to be done, and the waiter that this will wake, if that is easily told.
 func (s *scheduler) next() (at int64, who *waiter) {
 	if s.turn < len(s.ready) {
-		if w := s.ready[s.turn]; !s.mixed && !w.left {
+		if w := s.ready[s.turn]; !s.mixed && !w.woken { // one that something else has woken may be gone
 			return s.clear(s.t + 1), w
 		}
 		return s.clear(s.t + 1), nil

@@ -16,7 +16,6 @@ type waiter struct {
 	alarm  <-chan time.Time // the timer's channel, or nil
 	woken  bool
 	queued bool  // among those to be woken one by one
-	left   bool  // while it was queued
 	asked  int64 // when it was put there
 	by     priority
 	since  int64
@@ -79,12 +78,13 @@ func (w *waiter) wake() {
 	}
 }
 
-// done gives a waiter back. One that is still to be woken is left to the garbage collector, and makes no step any more.
+// done gives a waiter back. One that is still to be woken is left to the garbage collector, marked, so that no step is left to it.
 func (s *scheduler) done(w *waiter) {
+	w.woken = true
 	if s.inside--; s.inside == 0 && s.closed {
 		close(s.ended)
 	}
-	if w.left = w.queued; !w.left {
+	if !w.queued {
 		s.idle = append(s.idle, w)
 	}
 }
