@@ -39,7 +39,7 @@ func phone(t *testing.T, net *gosimnet.Simnet, c credentials) (here, there *quic
 	if err := say(s, "by wifi"); err != nil {
 		t.Fatal(err)
 	}
-	start.at(t, "the echo by wifi", roundTrip)
+	start.at(t, "the echo by wifi", roundTrip+thinking)
 	return here, <-accepted, s, must(here.AddPath(cellular))(t)
 }
 
@@ -72,7 +72,7 @@ func TestMigrationToAnotherPath(t *testing.T) {
 		if err := say(s, "by cellular"); err != nil {
 			t.Fatal(err)
 		}
-		start.at(t, "the echo by cellular", cellularRoundTrip)
+		start.at(t, "the echo by cellular", cellularRoundTrip+thinking)
 		if got, want := host(net, there.RemoteAddr()), "cellular"; got != want {
 			t.Errorf("after the switch the server sends to %s, want %s", got, want)
 		}
@@ -132,6 +132,6 @@ func TestProbeOfADeadPath(t *testing.T) {
 		if err := say(s, "by wifi"); err != nil {
 			t.Fatal(err)
 		}
-		start.at(t, "the echo by wifi", roundTrip)
+		start.at(t, "the echo by wifi", roundTrip+thinking)
 	})
 }

@@ -21,12 +21,22 @@ const (
 	latency   = 10 * time.Millisecond
 	roundTrip = 2 * latency
 	port      = 443
+
+	// thinking is a pause before a program uses a connection on which quic-go itself may act at this instant: if both did, it would be chance what shares a datagram. It is no whole
+	// millisecond, by which quic-go paces what it sends.
+	thinking = 1300 * time.Microsecond
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // hop is a network whose links all take so long, one way.
 func hop(d time.Duration) *gosimnet.SimNetConfig { return &gosimnet.SimNetConfig{MinHop: d} }
+
+// wire is a network whose links have a rate as well, so that the datagrams of a burst arrive one by one. Those that arrive at one instant are acknowledged
+// one by one or together, by chance.
+func wire() *gosimnet.SimNetConfig {
+	return &gosimnet.SimNetConfig{MinHop: latency, Link: gosimnet.LinkConfig{BitsPerSecond: 1e9}}
+}
 
 // almost is a latency that varies by less than what clock.at minds. Without that, what one end sends when its acknowledgement is due, 25 ms after a packet, arrives at the very nanosecond at which the acknowledgement of
 // the other end is due, and it is chance which of the two that end does first.
@@ -105,6 +115,7 @@ func echo(conn *quic.Conn) {
 				if err != nil {
 					return
 				}
+				time.Sleep(thinking)
 				s.Write(b[:n])
 			}
 		}()
