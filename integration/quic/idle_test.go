@@ -93,7 +93,7 @@ func TestDialWithoutAnswer(t *testing.T) {
 		server := serverAddr(net)
 		start := startClock()
 		var sent []time.Duration
-		net.AddRule(func(p *gosimnet.Packet) gosimnet.Verdict {
+		remove := net.AddRule(func(p *gosimnet.Packet) gosimnet.Verdict {
 			if at := p.Time.Sub(start.start); !slices.Contains(sent, at) {
 				sent = append(sent, at)
 			}
@@ -104,6 +104,7 @@ func TestDialWithoutAnswer(t *testing.T) {
 			t.Errorf("Dial: %v, want the idle time-out", err)
 		}
 		start.at(t, "the error", 5*time.Second)
+		remove()
 		want := []time.Duration{0, 200 * time.Millisecond, 600 * time.Millisecond, 1400 * time.Millisecond, 3 * time.Second}
 		if !slices.Equal(sent, want) {
 			t.Errorf("packets left at %v, want %v", sent, want)
