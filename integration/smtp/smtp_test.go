@@ -87,8 +87,7 @@ func TestLostReplyMeansTwoMessages(t *testing.T) {
 		mx := newExchanger()
 		mx.serve(t, net)
 		mx.seen[[2]string{"ann@sender", "bob@mx"}] = time.Now().Add(-greylisted)
-		var remove func()
-		remove = net.AddRule(func(p *gosimnet.Packet) gosimnet.Verdict {
+		remove := net.AddRule(func(p *gosimnet.Packet) gosimnet.Verdict {
 			if p.From == "mx" && len(mx.mailbox()) > 0 {
 				return gosimnet.Drop()
 			}
