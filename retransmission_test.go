@@ -84,3 +84,48 @@ func TestUserTimeoutEndsClosedWindow(t *testing.T) {
 		}
 	})
 }
+
+// An acknowledgement of what came later is none of what was lost, though it tells of room that a reader has made: the time-out counts from the last
+// acknowledgement of something new (RFC 6298, section 5.3).
+func TestWiderWindowDoesNotPutOffRetransmission(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newNet(t, &gosimnet.SimNetConfig{MinHop: 10 * time.Millisecond})
+		l, err := s.Host("server").Listen("tcp", ":80")
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, err := s.Host("client").Dial("tcp", "server:80")
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		lost := false
+		s.AddRule(func(p *gosimnet.Packet) gosimnet.Verdict {
+			if lost || string(p.Payload) != "lost" {
+				return gosimnet.Pass()
+			}
+			lost = true
+			return gosimnet.Drop()
+		})
+		start := time.Now()
+		for _, word := range []string{"head", "lost", "later"} {
+			if word == "later" {
+				time.Sleep(5 * time.Millisecond)
+			}
+			if _, err := io.WriteString(client, word); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := io.ReadFull(server, make([]byte, len("headlost"))); err != nil {
+			t.Fatal(err)
+		}
+		want := 20*time.Millisecond + 200*time.Millisecond + 10*time.Millisecond // "head" is acknowledged, time is out, "lost" comes
+		if took := time.Since(start).Truncate(time.Microsecond); took != want {
+			t.Errorf("what was lost came after %v, want %v", took, want)
+		}
+	})
+}

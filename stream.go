@@ -303,7 +303,10 @@ func (h *half) settle(now int64) {
 	n := 0
 	for n < len(h.updates) && h.updates[n].at <= now {
 		if h.updates[n].edge > h.edge {
-			h.edge, h.progress, h.tries = h.updates[n].edge, h.updates[n].at, 0
+			h.edge = h.updates[n].edge
+			if h.segments.len() == 0 { // a wider window says nothing of segments under way
+				h.progress, h.tries = h.updates[n].at, 0
+			}
 		}
 		h.writer.heard = max(h.writer.heard, h.updates[n].at)
 		n++
