@@ -1,0 +1,21 @@
+package bench
+
+import "testing"
+
+// Every contender does every work, a little of it: nothing is lost, nobody waits for ever, and something is measured.
+func TestWorks(t *testing.T) {
+	for _, w := range Works() {
+		for _, c := range w.Contenders {
+			t.Run(w.Name+"/"+c.Name, func(t *testing.T) {
+				s := c.Run(max(2, w.Times/1000))
+				if s.Ops < 1 || s.CPU <= 0 || s.Wall <= 0 {
+					t.Errorf("measured %+v", s)
+				}
+				if v := w.Shown.Of(s); v <= 0 {
+					t.Errorf("%s is %v", w.Shown.Name, v)
+				}
+				t.Logf("%v", s)
+			})
+		}
+	}
+}
