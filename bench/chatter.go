@@ -2,7 +2,6 @@ package bench
 
 import (
 	"sync"
-	"testing/synctest"
 	"time"
 )
 
@@ -42,19 +41,19 @@ func chatterGrowth(name string, p datagrams) Work {
 	return w
 }
 
-// chatter lets each of so many ports send once a second, all at one instant, until about n packets are sent.
+// chatter lets each of so many ports send once a second, all at one instant, until about n packets are sent after a while that is not measured.
 func chatter(p datagrams, hosts int) func(n int) Sample {
 	return func(n int) (s Sample) {
+		const before = 2 // seconds, in which buffers grow to their size
 		seconds := max(1, n/hosts)
 		p.open(hosts, func(ports []port) {
 			var readers, writers sync.WaitGroup
 			for _, p := range ports {
 				readers.Go(p.drain)
-				writers.Go(func() { p.chat(seconds) })
+				writers.Go(func() { p.chat(before + seconds) })
 			}
-			synctest.Wait()
+			time.Sleep(before*time.Second + time.Second/2)
 			s = measure(hosts*seconds, writers.Wait)
-			time.Sleep(time.Second)
 			for _, p := range ports {
 				p.close()
 			}

@@ -77,7 +77,7 @@ func simulated(name string, cfg gosimnet.SimNetConfig) streams {
 	}}
 }
 
-// buffered is gRPC's connection for tests: a buffer in each direction, no time, no faults.
+// buffered is gRPC's connection for tests: a buffer in each direction, as large as this library's by default, no time, no faults.
 func buffered() streams {
 	return streams{"bufconn", func(use func(net.Listener, dialer)) {
 		l := bufconn.Listen(256 << 10)
