@@ -46,16 +46,19 @@ func closing(ports []port, use func(ports []port)) {
 // simulatedDatagrams is this library, with a host for each port.
 func simulatedDatagrams(name string, cfg gosimnet.SimNetConfig) datagrams {
 	return datagrams{name, func(n int, use func(ports []port)) {
-		simulate(cfg, func(s *gosimnet.Simnet) {
-			sockets := make([]addressed, n)
-			for i := range sockets {
-				h := s.Host(hostName(i))
-				c := must(h.ListenPacket("udp4", ":7")).(*gosimnet.PacketConn)
-				sockets[i] = addressed{c, netip.AddrPortFrom(h.Addrs()[0], 7)}
-			}
-			closing(ring(sockets), use)
-		})
+		simulate(cfg, func(s *gosimnet.Simnet) { closing(ring(simulatedSockets(s, n)), use) })
 	}}
+}
+
+// simulatedSockets makes so many hosts with a socket each.
+func simulatedSockets(s *gosimnet.Simnet, n int) []addressed {
+	sockets := make([]addressed, n)
+	for i := range sockets {
+		h := s.Host(hostName(i))
+		c := must(h.ListenPacket("udp4", ":7")).(*gosimnet.PacketConn)
+		sockets[i] = addressed{c, netip.AddrPortFrom(h.Addrs()[0], 7)}
+	}
+	return sockets
 }
 
 // addrPortConn is what the kernel's sockets and this library's have in common: it makes no garbage.
