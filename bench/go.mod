@@ -6,6 +6,7 @@ replace github.com/glycerine/gosimnet => ../
 
 require (
 	github.com/glycerine/gosimnet v0.0.0
+	github.com/google/pprof v0.0.0-20261105003125-4bf881d7fb0b
 	github.com/hashicorp/go-hclog v1.6.3
 	github.com/hashicorp/raft v1.8.0
 	github.com/marcopolo/simnet v0.0.7
