@@ -25,7 +25,7 @@ import (
 func main() {
 	long := flag.Duration("for", 5*time.Second, "profile each work for about so much processor time")
 	flag.Parse()
-	if err := run(os.Stdout, *long); err != nil {
+	if err := run(os.Stdout, tables(), *long); err != nil {
 		fmt.Fprintln(os.Stderr, "breakdown:", err)
 		os.Exit(1)
 	}
@@ -57,10 +57,10 @@ func tables() [][]subject {
 	}
 }
 
-func run(w io.Writer, long time.Duration) error {
+func run(w io.Writer, tables [][]subject, long time.Duration) error {
 	fmt.Fprintf(w, "%s, %s/%s, %d cores.\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0))
 	writeCounts(w, bench.Counts(10_000))
-	for _, subjects := range tables() {
+	for _, subjects := range tables {
 		var columns []column
 		for _, s := range subjects {
 			c, err := s.profile(long)
