@@ -20,7 +20,8 @@ func StreamPingPong() Work {
 		Contenders: []Contender{
 			{"net.Pipe", streamPingPong(pipe())},
 			{"net.Pipe in a bubble", streamPingPong(bubbled(pipe()))},
-			{"timers alone", timerPingPong},
+			{"timers alone", timerPingPong(false)},
+			{"timers, in a select", timerPingPong(true)},
 			{"timers and a relay", relayedPingPong},
 			{sim, streamPingPong(simulated(sim, quiet()))},
 			{"bufconn", streamPingPong(buffered())},
@@ -142,26 +143,40 @@ func (p port) echo() {
 }
 
 // timerPingPong is the least that a round trip with latency can cost in a bubble: two goroutines in turn set the timer that the other one waits for. This is
-// two timers and four switches of goroutines, because the bubble's own goroutine runs, too, each time that virtual time moves.
-func timerPingPong(n int) (s Sample) {
-	inBubble(func() {
-		client, server := time.NewTimer(time.Hour), time.NewTimer(time.Hour)
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			for range n {
-				<-server.C
-				client.Reset(latency)
+// two timers and four switches of goroutines, because the bubble's own goroutine runs, too, each time that virtual time moves. With selects
+// they wait for something else besides, as a reader does, who can also be woken by a deadline or a close.
+func timerPingPong(selects bool) func(n int) Sample {
+	wait := func(timer *time.Timer, _ chan struct{}) { <-timer.C }
+	if selects {
+		wait = func(timer *time.Timer, token chan struct{}) {
+			select {
+			case <-timer.C:
+			case <-token:
 			}
+		}
+	}
+	return func(n int) (s Sample) {
+		inBubble(func() {
+			client, server := time.NewTimer(time.Hour), time.NewTimer(time.Hour)
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				token := make(chan struct{}, 1)
+				for range n {
+					wait(server, token)
+					client.Reset(latency)
+				}
+			})
+			s = measure(n, func() {
+				token := make(chan struct{}, 1)
+				for range n {
+					server.Reset(latency)
+					wait(client, token)
+				}
+			})
+			wg.Wait()
 		})
-		s = measure(n, func() {
-			for range n {
-				server.Reset(latency)
-				<-client.C
-			}
-		})
-		wg.Wait()
-	})
-	return s
+		return s
+	}
 }
 
 // relayedPingPong is the same with a goroutine between the two that waits for the timers, as a network has it whose scheduler is a goroutine: six switches.

@@ -3,6 +3,7 @@
 //
 //	go run ./cmd/breakdown             # tables as Markdown: how often things happen, and how long they take
 //	go run ./cmd/breakdown -for 20s    # with less noise
+//	go run ./cmd/breakdown -o times.md # in a file
 //
 // The profiler looks a hundred times a second, so that a step of 100 ns in 5 µs is known to a fifth of itself after some ten seconds.
 package main
@@ -24,8 +25,16 @@ import (
 
 func main() {
 	long := flag.Duration("for", 5*time.Second, "profile each work for about so much processor time")
+	out := flag.String("o", "", "write the tables into this `file` instead of to the standard output")
 	flag.Parse()
-	if err := run(os.Stdout, tables(), *long); err != nil {
+	var text bytes.Buffer
+	err := run(&text, tables(), *long)
+	if err == nil && *out != "" {
+		err = os.WriteFile(*out, text.Bytes(), 0o666)
+	} else if err == nil {
+		_, err = os.Stdout.Write(text.Bytes())
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "breakdown:", err)
 		os.Exit(1)
 	}
@@ -43,6 +52,7 @@ func tables() [][]subject {
 		{
 			{bench.StreamPingPong(), "gosimnet"},
 			{bench.StreamPingPong(), "timers alone"},
+			{bench.StreamPingPong(), "timers, in a select"},
 			{bench.DatagramPingPong(), "gosimnet"},
 			{bench.StreamBulk(), "gosimnet"},
 			{bench.Dial(), "gosimnet"},

@@ -70,7 +70,7 @@ func TestReport(t *testing.T) {
 		t.Errorf("exit code %d, want 0", code)
 	}
 	_, got, _ := strings.Cut(out.String(), "\n\n")
-	want := `| work | bar | measured | verdict | best peer |
+	want := `| work | bar | measured | verdict | best peer, earlier |
 | --- | --- | --- | --- | --- |
 | laps | ≤ 3.00 × | 3.00 × (2.50 × – 3.50 ×) | met | 5 × |
 
@@ -185,6 +185,20 @@ func TestRowsOfThroughputAreTimes(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("rows %v, want %v", got, want)
+	}
+}
+
+func TestTablesInFile(t *testing.T) {
+	var asked []string
+	var out strings.Builder
+	file := filepath.Join(t.TempDir(), "ratios.md")
+	options3(t, "-o", file).run([]bench.Work{relay(&asked)}, nil, &out, io.Discard)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Len() > 0 || !strings.Contains(string(text), "| snail | 10 µs | 10.00 × | 3.0 |") {
+		t.Errorf("printed %q, and into the file %q", out.String(), text)
 	}
 }
 

@@ -3,12 +3,14 @@
 //	go run ./cmd/compare                        # everything, as Markdown
 //	go run ./cmd/compare -run 'ping-pong|bulk'  # some works
 //	go run ./cmd/compare -plot ratios.svg       # the ratios as a plot, too
+//	go run ./cmd/compare -o ratios.md           # the tables in a file
 //
 // A contender is measured once in each round, each time right after the one that it is compared with, so that both meet the same machine. The figures are medians, with
 // quartiles in brackets. It exits with 1 if a bar is missed by the median and by three quarters of the measurements, and with 2 if it is used wrongly.
 package main
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"io"
@@ -25,6 +27,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 type options struct {
 	rounds int
 	only   *regexp.Regexp
+	out    string
 	plot   string
 	quick  bool
 }
@@ -34,6 +37,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags.SetOutput(stderr)
 	only := flags.String("run", "", "do only works whose names match this `regexp`")
 	flags.IntVar(&o.rounds, "rounds", 9, "measure each pair so many times")
+	flags.StringVar(&o.out, "o", "", "write the tables into this `file` instead of to the standard output")
 	flags.StringVar(&o.plot, "plot", "", "write the ratios into this SVG `file`")
 	flags.BoolVar(&o.quick, "quick", false, "do a twentieth of each work, in 3 rounds unless -rounds is given: to see that it runs")
 	if err := flags.Parse(args); err != nil {
@@ -74,19 +78,32 @@ func (o options) run(works []bench.Work, bars []bench.Bar, stdout, stderr io.Wri
 		fmt.Fprintf(stderr, "compare: no work matches %q\n", o.only)
 		return 2
 	}
-	fmt.Fprintf(stdout, "%s, %s/%s, %d cores, %d rounds. Medians, with quartiles in brackets.\n\n",
-		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), o.rounds)
 	judged := judge(bars, results)
-	writeBars(stdout, judged)
-	writeComparison(stdout, results)
-	if o.plot != "" {
-		if err := savePlot(o.plot, results, judged); err != nil {
-			fmt.Fprintln(stderr, "compare:", err)
-			return 2
-		}
+	if err := o.write(stdout, results, judged); err != nil {
+		fmt.Fprintln(stderr, "compare:", err)
+		return 2
 	}
 	if missed(judged) {
 		return 1
 	}
 	return 0
+}
+
+// write writes the tables and the plot to where the options say.
+func (o options) write(stdout io.Writer, results []result, judged []judgement) error {
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "%s, %s/%s, %d cores, %d rounds. Medians, with quartiles in brackets.\n\n",
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), o.rounds)
+	writeBars(&text, judged)
+	writeComparison(&text, results)
+	var err error
+	if o.out == "" {
+		_, err = stdout.Write(text.Bytes())
+	} else {
+		err = os.WriteFile(o.out, text.Bytes(), 0o666)
+	}
+	if err == nil && o.plot != "" {
+		err = savePlot(o.plot, results, judged)
+	}
+	return err
 }

@@ -12,7 +12,7 @@ func writeBars(w io.Writer, judged []judgement) {
 	if len(judged) == 0 {
 		return
 	}
-	fmt.Fprintln(w, "| work | bar | measured | verdict | best peer |")
+	fmt.Fprintln(w, "| work | bar | measured | verdict | best peer, earlier |")
 	fmt.Fprintln(w, "| --- | --- | --- | --- | --- |")
 	for _, j := range judged {
 		fmt.Fprintf(w, "| %s | %v | %s | %v | %s |\n", j.What, j.Bar, j.measured.Format(j.Format), j.verdict, j.Peer)
