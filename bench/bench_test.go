@@ -36,6 +36,7 @@ func BenchmarkChatter(b *testing.B)                  { benchmark(b, Chatter()) }
 func BenchmarkStreamChatterGrowth(b *testing.B)      { benchmark(b, StreamChatterGrowth()) }
 func BenchmarkDatagramChatterGrowth(b *testing.B)    { benchmark(b, DatagramChatterGrowth()) }
 func BenchmarkSleeperGrowth(b *testing.B)            { benchmark(b, SleeperGrowth()) }
+func BenchmarkTimerGrowth(b *testing.B)              { benchmark(b, TimerGrowth()) }
 func BenchmarkIdleDay(b *testing.B)                  { benchmark(b, IdleDay()) }
 func BenchmarkElectionStorm(b *testing.B)            { benchmark(b, ElectionStorm()) }
 func BenchmarkOpenConnections(b *testing.B)          { benchmark(b, OpenConnections()) }

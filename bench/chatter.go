@@ -12,6 +12,7 @@ func Chatter() Work {
 		Name: "chatter, 1,000 hosts", Per: "packet", Times: 60_000, Shown: CPUTime,
 		Contenders: []Contender{
 			{"sleepers alone", chatter(sleepers(), hosts)},
+			{"timers alone", chatter(timers(), hosts)},
 			{sim + " streams", chatter(simulatedFleet(sim, quiet()), hosts)},
 			{sim + " UDP", chatter(simulatedDatagrams(sim, quiet()), hosts)},
 			{"pion vnet UDP", chatter(pion("pion vnet", latency), hosts)},
@@ -32,6 +33,9 @@ func DatagramChatterGrowth() Work {
 
 // SleeperGrowth tells how much of that growth is the runtime's own: the goroutines sleep, and send nothing.
 func SleeperGrowth() Work { return chatterGrowth("chatter by hosts, sleepers alone", sleepers()) }
+
+// TimerGrowth tells how it grows with the least that a network can do.
+func TimerGrowth() Work { return chatterGrowth("chatter by hosts, timers alone", timers()) }
 
 func chatterGrowth(name string, p datagrams) Work {
 	w := Work{Name: name, Per: "packet", Times: 100_000, Shown: CPUTime}
@@ -115,7 +119,7 @@ func paced(p datagrams, interval time.Duration) func(n int) Sample {
 
 // IdleDay lets a virtual day pass while nothing is sent over open connections, or, with peers that have none, between open sockets.
 func IdleDay() Work {
-	w := Work{Name: "idle virtual day, open connections", Per: "day", Times: 5, Shown: CPUTime}
+	w := Work{Name: "idle virtual day, open connections", Per: "day", Times: 100, Shown: CPUTime}
 	for _, hosts := range []int{10, 100, 1000, 10_000} {
 		w.Contenders = append(w.Contenders, Contender{numbered(sim, hosts, "hosts"), idle(simulatedFleet(sim, quiet()), hosts)})
 	}

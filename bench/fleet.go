@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync"
+	"time"
 
 	"github.com/glycerine/gosimnet"
 )
@@ -67,6 +69,46 @@ func sleepers() datagrams {
 			use(ports)
 		})
 	}}
+}
+
+// timers is the least that a network with latency can do for datagrams: to send sets the timer that the receiver waits for, each a nanosecond after that of
+// the port before, so that one goroutine is woken at an instant.
+func timers() datagrams {
+	return datagrams{"timers alone", func(n int, use func(ports []port)) {
+		inBubble(func() {
+			all := make([]*time.Timer, n)
+			for i := range all {
+				all[i] = time.NewTimer(time.Hour)
+				all[i].Stop()
+			}
+			closed := make(chan struct{})
+			end := sync.OnceFunc(func() { close(closed) })
+			ports := make([]port, n)
+			for i := range ports {
+				ports[i] = timerPort(all[i], all[(i+1)%n], latency+time.Duration(i), closed, end)
+			}
+			use(ports)
+		})
+	}}
+}
+
+// timerPort receives when a timer fires, and sends by setting another one.
+func timerPort(own, next *time.Timer, latency time.Duration, closed <-chan struct{}, end func()) port {
+	return port{
+		func([]byte) error {
+			next.Reset(latency)
+			return nil
+		},
+		func(b []byte) (int, error) {
+			select {
+			case <-own.C:
+				return len(b), nil
+			case <-closed:
+				return 0, io.EOF
+			}
+		},
+		end,
+	}
 }
 
 // numbered is a contender's name with how many there are of what counts.

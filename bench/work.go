@@ -41,7 +41,7 @@ func Works() []Work {
 	for _, w := range []func() Work{
 		StreamPingPong, StreamPingPongLossy, StreamBulk, StreamBulkLarge, Dial, HTTPGet, GRPCUnary,
 		DatagramPingPong, DatagramBulk, DatagramsInFlight,
-		Chatter, StreamChatterGrowth, DatagramChatterGrowth, SleeperGrowth, IdleDay, ElectionStorm,
+		Chatter, StreamChatterGrowth, DatagramChatterGrowth, SleeperGrowth, TimerGrowth, IdleDay, ElectionStorm,
 		OpenConnections, PingPongAmongConnections, MemoryPerHost, MemoryPerConnection,
 		LimitedStream, LimitedDatagrams, TracedPingPong, Snapshot,
 	} {

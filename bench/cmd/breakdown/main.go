@@ -61,8 +61,8 @@ func tables() [][]subject {
 			{bench.StreamChatterGrowth(), "gosimnet, 10 hosts"},
 			{bench.StreamChatterGrowth(), "gosimnet, 1000 hosts"},
 			{bench.StreamChatterGrowth(), "gosimnet, 10000 hosts"},
-			{bench.SleeperGrowth(), "sleepers alone, 10 hosts"},
-			{bench.SleeperGrowth(), "sleepers alone, 10000 hosts"},
+			{bench.TimerGrowth(), "timers alone, 10 hosts"},
+			{bench.TimerGrowth(), "timers alone, 10000 hosts"},
 		},
 	}
 }
