@@ -84,24 +84,38 @@ func FormatRatio(v float64) string {
 // Bars are all bars.
 func Bars() []Bar {
 	const streams, udp = sim + " streams", sim + " UDP"
+	ratio := func(what string, w Work, contender string, limit float64, peer string) Bar {
+		return Bar{What: what, Work: w.Name, Contender: contender, Of: CPUTime, Ratio: true, Limit: limit, Peer: peer}
+	}
+	value := func(what string, w Work, contender string, of Quantity, limit float64, peer string) Bar {
+		return Bar{What: what, Work: w.Name, Contender: contender, Of: of, Limit: limit, Peer: peer}
+	}
+	bulk := ratio("stream bulk throughput, 32 KiB writes", StreamBulk(), sim, 0.7,
+		"0.12 – 0.14 × with faults, 0.6 – 1.0 × without")
+	bulk.Of, bulk.AtLeast = Throughput, true
+	const (
+		µs, ms, kiB = 1e3, 1e6, 1 << 10
+		roundTrip   = 2 // messages
+	)
+	thousand, tenThousand := numbered(sim, 1000, "hosts"), numbered(sim, 10_000, "hosts")
 	return []Bar{
-		{What: "stream ping-pong, 1 ms latency", Work: StreamPingPong().Name, Contender: sim, Of: CPUTime, Ratio: true, Limit: 1.7, Peer: "2.45 ×"},
-		{What: "UDP ping-pong, 1 ms latency", Work: DatagramPingPong().Name, Contender: sim, Of: CPUTime, Ratio: true, Limit: 1.7, Peer: "4.16 ×; without latency 2.09 ×"},
-		{What: "stream bulk throughput, 32 KiB writes", Work: StreamBulk().Name, Contender: sim, Of: Throughput, Ratio: true, AtLeast: true, Limit: 0.7, Peer: "0.12 – 0.14 × with faults, 0.6 – 1.0 × without"},
-		{What: "HTTP/1.1 GET against bufconn", Work: HTTPGet().Name, Contender: sim, Of: CPUTime, Ratio: true, Limit: 1.1, Peer: "1.0 ×"},
-		{What: "dial, accept, close", Work: Dial().Name, Contender: sim, Of: CPUTime, Limit: 10e3, Peer: "30 µs"},
-		{What: "a packet of chatter, 1,000 hosts, streams", Work: Chatter().Name, Contender: streams, Of: CPUTime, Limit: 2e3, Peer: "6.5 µs"},
-		{What: "a packet of chatter, 1,000 hosts, UDP", Work: Chatter().Name, Contender: udp, Of: CPUTime, Limit: 2e3, Peer: "6.5 µs"},
-		{What: "idle virtual day, 1,000 hosts", Work: IdleDay().Name, Contender: numbered(sim, 1000, "hosts"), Of: CPUTime, Limit: 1e6, Peer: "free without connections"},
-		{What: "memory per host", Work: MemoryPerHost().Name, Contender: sim, Of: HeldMemory, Limit: 4 << 10, Peer: "7 – 23 KiB"},
-		{What: "goroutines per host", Work: MemoryPerHost().Name, Contender: sim, Of: HeldGoroutines, Limit: 0, Peer: "1 – 3"},
-		{What: "memory per connection, both ends", Work: MemoryPerConnection().Name, Contender: sim, Of: HeldMemory, Limit: 4 << 10, Peer: "7 – 23 KiB"},
-		{What: "goroutines per connection", Work: MemoryPerConnection().Name, Contender: sim, Of: HeldGoroutines, Limit: 0, Peer: "1 – 3"},
-		{What: "cost per packet, 10,000 hosts against 10, streams", Work: StreamChatterGrowth().Name, Contender: numbered(sim, 10_000, "hosts"), Of: CPUTime, Ratio: true, Limit: 1.5, Peer: "2.6 – 3 × at 1,000"},
-		{What: "cost per packet, 10,000 hosts against 10, UDP", Work: DatagramChatterGrowth().Name, Contender: numbered(sim, 10_000, "hosts"), Of: CPUTime, Ratio: true, Limit: 1.5, Peer: "2.6 – 3 × at 1,000"},
-		{What: "allocations, stream round trip: 2 messages", Work: StreamPingPong().Name, Contender: sim, Of: Allocations, Limit: 4, Peer: "280 a message"},
-		{What: "allocations, UDP round trip: 2 messages", Work: DatagramPingPong().Name, Contender: sim, Of: Allocations, Limit: 4, Peer: "280 a message"},
-		{What: "allocations, packet of chatter, streams", Work: Chatter().Name, Contender: streams, Of: Allocations, Limit: 2, Peer: "280 a message"},
-		{What: "allocations, packet of chatter, UDP", Work: Chatter().Name, Contender: udp, Of: Allocations, Limit: 2, Peer: "280 a message"},
+		ratio("stream ping-pong, 1 ms latency", StreamPingPong(), sim, 1.7, "2.45 ×"),
+		ratio("UDP ping-pong, 1 ms latency", DatagramPingPong(), sim, 1.7, "4.16 ×; without latency 2.09 ×"),
+		bulk,
+		ratio("HTTP/1.1 GET against bufconn", HTTPGet(), sim, 1.1, "1.0 ×"),
+		value("dial, accept, close", Dial(), sim, CPUTime, 10*µs, "30 µs"),
+		value("a packet of chatter, 1,000 hosts, streams", Chatter(), streams, CPUTime, 2*µs, "6.5 µs"),
+		value("a packet of chatter, 1,000 hosts, UDP", Chatter(), udp, CPUTime, 2*µs, "6.5 µs"),
+		value("idle virtual day, 1,000 hosts", IdleDay(), thousand, CPUTime, 1*ms, "free without connections"),
+		value("memory per host", MemoryPerHost(), sim, HeldMemory, 4*kiB, "7 – 23 KiB"),
+		value("goroutines per host", MemoryPerHost(), sim, HeldGoroutines, 0, "1 – 3"),
+		value("memory per connection, both ends", MemoryPerConnection(), sim, HeldMemory, 4*kiB, "7 – 23 KiB"),
+		value("goroutines per connection", MemoryPerConnection(), sim, HeldGoroutines, 0, "1 – 3"),
+		ratio("cost per packet, 10,000 hosts against 10, streams", StreamChatterGrowth(), tenThousand, 1.5, "2.6 – 3 × at 1,000"),
+		ratio("cost per packet, 10,000 hosts against 10, UDP", DatagramChatterGrowth(), tenThousand, 1.5, "2.6 – 3 × at 1,000"),
+		value("allocations, stream round trip: 2 messages", StreamPingPong(), sim, Allocations, 2*roundTrip, "280 a message"),
+		value("allocations, UDP round trip: 2 messages", DatagramPingPong(), sim, Allocations, 2*roundTrip, "280 a message"),
+		value("allocations, packet of chatter, streams", Chatter(), streams, Allocations, 2, "280 a message"),
+		value("allocations, packet of chatter, UDP", Chatter(), udp, Allocations, 2, "280 a message"),
 	}
 }

@@ -59,7 +59,8 @@ const (
 	burst = 32   // datagrams that are under way at once
 )
 
-// DatagramBulk sends large datagrams in one direction, of which none may be lost: each burst is answered before the next one.
+// DatagramBulk sends large datagrams in one direction, of which none may be lost: each burst is answered before the
+// next one.
 func DatagramBulk() Work {
 	return Work{
 		Name: "UDP bulk, 1400 B, none dropped", Per: "datagram", Times: 100 * burst, Shown: CPUTime,

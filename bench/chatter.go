@@ -45,7 +45,8 @@ func chatterGrowth(name string, p datagrams) Work {
 	return w
 }
 
-// chatter lets each of so many ports send once a second, all at one instant, until about n packets are sent after a while that is not measured.
+// chatter lets each of so many ports send once a second, all at one instant, until about n packets are sent after a
+// while that is not measured.
 func chatter(p datagrams, hosts int) func(n int) Sample {
 	return func(n int) (s Sample) {
 		const before = 2 // seconds, in which buffers grow to their size
@@ -91,7 +92,8 @@ func (p port) drain() {
 func DatagramsInFlight() Work {
 	w := Work{Name: "UDP one way, by packets in flight", Per: "datagram", Times: 50_000, Shown: CPUTime}
 	for _, inFlight := range []int{1, 10, 100, 1000, 10_000} {
-		w.Contenders = append(w.Contenders, Contender{numbered(sim, inFlight, "in flight"), paced(simulatedDatagrams(sim, quiet()), latency/time.Duration(inFlight))})
+		run := paced(simulatedDatagrams(sim, quiet()), latency/time.Duration(inFlight))
+		w.Contenders = append(w.Contenders, Contender{numbered(sim, inFlight, "in flight"), run})
 	}
 	return w
 }
@@ -117,7 +119,8 @@ func paced(p datagrams, interval time.Duration) func(n int) Sample {
 	}
 }
 
-// IdleDay lets a virtual day pass while nothing is sent over open connections, or, with peers that have none, between open sockets.
+// IdleDay lets a virtual day pass while nothing is sent over open connections, or, with peers that have none,
+// between open sockets.
 func IdleDay() Work {
 	w := Work{Name: "idle virtual day, open connections", Per: "day", Times: 100, Shown: CPUTime}
 	for _, hosts := range []int{10, 100, 1000, 10_000} {

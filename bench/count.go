@@ -7,7 +7,8 @@ import (
 	"github.com/glycerine/gosimnet"
 )
 
-// A Count tells how often the network does something for one operation of its user. Unlike times, counts are the same on every machine, but for the switches.
+// A Count tells how often the network does something for one operation of its user. Unlike times, counts are the
+// same on every machine, but for the switches.
 type Count struct {
 	What        string
 	Steps       float64 // of the scheduler: instants at which the network does something, each after a timer, as a rule

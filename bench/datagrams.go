@@ -22,7 +22,8 @@ type port struct {
 // datagrams is a peer that programs use in place of UDP.
 type datagrams struct {
 	name string
-	// open calls use with so many ports, each of which sends to the next one, and the last to the first, and closes them afterwards.
+	// open calls use with so many ports, each of which sends to the next one, and the last to the first, and closes
+	// them afterwards.
 	open func(n int, use func(ports []port))
 }
 
@@ -129,7 +130,7 @@ func packetRing(sockets []net.PacketConn, at []*net.UDPAddr) []port {
 func pion(name string, delay time.Duration) datagrams {
 	return datagrams{name, func(n int, use func(ports []port)) {
 		inBubble(func() {
-			router := must(vnet.NewRouter(&vnet.RouterConfig{CIDR: "10.0.0.0/8", MinDelay: delay, LoggerFactory: logging.NewDefaultLoggerFactory()}))
+			router := pionRouter(delay)
 			sockets, at := make([]net.PacketConn, n), make([]*net.UDPAddr, n)
 			for i := range sockets {
 				at[i] = address(i)
@@ -144,7 +145,13 @@ func pion(name string, delay time.Duration) datagrams {
 	}}
 }
 
-// marcoPolo is simnet by Marco Munizaga: two links of a rate and a queue at each host, here so fast that they do not count.
+func pionRouter(delay time.Duration) *vnet.Router {
+	loggers := logging.NewDefaultLoggerFactory()
+	return must(vnet.NewRouter(&vnet.RouterConfig{CIDR: "10.0.0.0/8", MinDelay: delay, LoggerFactory: loggers}))
+}
+
+// marcoPolo is simnet by Marco Munizaga: two links of a rate and a queue at each host, here so fast that they do
+// not count.
 func marcoPolo(name string) datagrams {
 	return datagrams{name, func(n int, use func(ports []port)) {
 		inBubble(func() {

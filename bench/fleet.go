@@ -10,7 +10,8 @@ import (
 	"github.com/glycerine/gosimnet"
 )
 
-// spread is a network with a server and so many other hosts, each able to dial it, as fleets and connections by the thousand need it.
+// spread is a network with a server and so many other hosts, each able to dial it, as fleets and connections by the
+// thousand need it.
 type spread struct {
 	*gosimnet.Simnet
 	listener net.Listener
@@ -31,7 +32,8 @@ func (sp *spread) connect(i int) (client, server net.Conn) {
 	return client, must(sp.listener.Accept())
 }
 
-// simulatedFleet is this library with so many hosts that have a stream each to one server: what a port sends, it receives there.
+// simulatedFleet is this library with so many hosts that have a stream each to one server: what a port sends, it
+// receives there.
 func simulatedFleet(name string, cfg gosimnet.SimNetConfig) datagrams {
 	return datagrams{name, func(n int, use func(ports []port)) {
 		simulate(cfg, func(s *gosimnet.Simnet) {
@@ -71,8 +73,8 @@ func sleepers() datagrams {
 	}}
 }
 
-// timers is the least that a network with latency can do for datagrams: to send sets the timer that the receiver waits for, each a nanosecond after that of
-// the port before, so that one goroutine is woken at an instant.
+// timers is the least that a network with latency can do for datagrams: to send sets the timer that the receiver
+// waits for, each a nanosecond after that of the port before, so that one goroutine is woken at an instant.
 func timers() datagrams {
 	return datagrams{"timers alone", func(n int, use func(ports []port)) {
 		inBubble(func() {

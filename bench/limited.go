@@ -14,7 +14,8 @@ func limited(loss float64) gosimnet.SimNetConfig {
 	return cfg
 }
 
-// LimitedStream tells what it costs a stream that its link has a rate, a queue and loss, the loss so rare that its time-outs do not count.
+// LimitedStream tells what it costs a stream that its link has a rate, a queue and loss, the loss so rare that its
+// time-outs do not count.
 func LimitedStream() Work {
 	return Work{
 		Name: "limited link, stream ping-pong", Per: "round trip", Times: 20_000, Shown: CPUTime,

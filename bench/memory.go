@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/marcopolo/simnet"
-	"github.com/pion/logging"
 	"github.com/pion/transport/v4/vnet"
 
 	"github.com/glycerine/gosimnet"
@@ -59,7 +58,7 @@ func MemoryPerHost() Work {
 
 func keepPion(n int) (s Sample) {
 	inBubble(func() {
-		router := must(vnet.NewRouter(&vnet.RouterConfig{CIDR: "10.0.0.0/8", MinDelay: latency, LoggerFactory: logging.NewDefaultLoggerFactory()}))
+		router := pionRouter(latency)
 		check(router.Start())
 		s = keep(n, func(i int) *vnet.Net {
 			nic := must(vnet.NewNet(&vnet.NetConfig{StaticIPs: []string{address(i).IP.String()}}))

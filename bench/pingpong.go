@@ -142,9 +142,10 @@ func (p port) echo() {
 	}
 }
 
-// timerPingPong is the least that a round trip with latency can cost in a bubble: two goroutines in turn set the timer that the other one waits for. This is
-// two timers and four switches of goroutines, because the bubble's own goroutine runs, too, each time that virtual time moves. With selects
-// they wait for something else besides, as a reader does, who can also be woken by a deadline or a close.
+// timerPingPong is the least that a round trip with latency can cost in a bubble: two goroutines in turn set the
+// timer that the other one waits for. This is two timers and four switches of goroutines, because the bubble's own
+// goroutine runs, too, each time that virtual time moves. With selects they wait for something else besides, as a
+// reader does, who can also be woken by a deadline or a close.
 func timerPingPong(selects bool) func(n int) Sample {
 	wait := func(timer *time.Timer, _ chan struct{}) { <-timer.C }
 	if selects {
@@ -179,7 +180,8 @@ func timerPingPong(selects bool) func(n int) Sample {
 	}
 }
 
-// relayedPingPong is the same with a goroutine between the two that waits for the timers, as a network has it whose scheduler is a goroutine: six switches.
+// relayedPingPong is the same with a goroutine between the two that waits for the timers, as a network has it whose
+// scheduler is a goroutine: six switches.
 func relayedPingPong(n int) (s Sample) {
 	inBubble(func() {
 		timer, client, server := time.NewTimer(time.Hour), make(chan struct{}), make(chan struct{})

@@ -16,7 +16,8 @@ type dialer func() (net.Conn, error)
 // streams is a peer that programs use in place of TCP.
 type streams struct {
 	name string
-	// open calls use with a listener and what connects to it, in a bubble if that is where the peer lives, and closes the listener afterwards.
+	// open calls use with a listener and what connects to it, in a bubble if that is where the peer lives, and closes
+	// the listener afterwards.
 	open func(use func(net.Listener, dialer))
 }
 
@@ -77,7 +78,8 @@ func simulated(name string, cfg gosimnet.SimNetConfig) streams {
 	}}
 }
 
-// buffered is gRPC's connection for tests: a buffer in each direction, as large as this library's by default, no time, no faults.
+// buffered is gRPC's connection for tests: a buffer in each direction, as large as this library's by default, no
+// time, no faults.
 func buffered() streams {
 	return streams{"bufconn", func(use func(net.Listener, dialer)) {
 		l := bufconn.Listen(256 << 10)

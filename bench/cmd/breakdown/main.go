@@ -1,11 +1,13 @@
-// Breakdown tells where the time of a message goes: it profiles the library at a few works, and sorts what the profile shows into the steps that a message
-// takes, beside the least that a simulated network could do, two goroutines that set each other's timers.
+// Breakdown tells where the time of a message goes: it profiles the library at a few works, and sorts what the
+// profile shows into the steps that a message takes, beside the least that a simulated network could do, two
+// goroutines that set each other's timers.
 //
 //	go run ./cmd/breakdown             # tables as Markdown: how often things happen, and how long they take
 //	go run ./cmd/breakdown -for 20s    # with less noise
 //	go run ./cmd/breakdown -o times.md # in a file
 //
-// The profiler looks a hundred times a second, so that a step of 100 ns in 5 µs is known to a fifth of itself after some ten seconds.
+// The profiler looks a hundred times a second, so that a step of 100 ns in 5 µs is known to a fifth of itself after
+// some ten seconds.
 package main
 
 import (

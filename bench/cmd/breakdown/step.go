@@ -8,42 +8,66 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// step is a part of what is done for a message, and the functions that do it.
-type step struct {
-	name  string
-	match *regexp.Regexp
-}
-
 // library is the package whose time is looked for.
 const library = "github.com/glycerine/gosimnet"
 
-// steps are those that a message takes, in order, and at the end what is none of them. A sample belongs to the step of the innermost function that any of them knows.
+// step is a part of what is done for a message, and the functions that do it.
+type step struct {
+	name  string
+	match *regexp.Regexp // nil: none in particular
+}
+
+// named is a step of functions whose names begin with what a pattern matches. White space in it means nothing, and
+// "net:" is the library.
+func named(name, pattern string) step {
+	pattern = strings.Join(strings.Fields(pattern), "")
+	return step{name, regexp.MustCompile("^(" + strings.ReplaceAll(pattern, "net:", regexp.QuoteMeta(library)+`\.`) + ")")}
+}
+
+// steps are those that a message takes, in order, and at the end what is none of them. A sample belongs to the step of
+// the innermost function that any of them knows.
 func steps() []step {
-	ours := func(s string) *regexp.Regexp {
-		return regexp.MustCompile(`^` + regexp.QuoteMeta(library) + `\.(` + s + `)`)
-	}
 	return []step{
-		{"entering and leaving a call: clock, lock", regexp.MustCompile(
-			`^github\.com/glycerine/gosimnet\.(\(\*(scheduler|Conn|PacketConn)\)\.(enter|reenter|leave|locked|catchUp|since|resume)|virtual)$|^time\.Now$|^(internal/)?sync\.\(\*Mutex\)`)},
-		{"writing: buffer, segment, packet", ours(`\(\*(Conn|PacketConn)\)\.([wW]rit|transmit|waitForRoom)|\(\*half\)\.(transmit|write|send|fill)|\(\*Simnet\)\.(send|newPacket)|\(\*scheduler\)\.(issue|want)$|\(\*segments\)|\(\*packet\)\.needed`)},
-		{"admission: fate, time of arrival", ours(`\(\*scheduler\)\.admit|\(\*packet\)\.admit|\(\*(flow|link|wire)\)|issued|uniform|constant|mix`)},
-		{"queue of what is to come", ours(`\(\*(agenda|event)\)|event\.|agenda\.`)},
-		{"choosing who makes the next step, and when", ours(`\(\*scheduler\)\.(arm|next|clear|after|exactly)$|beneficiary`)},
-		{"waiting: select", regexp.MustCompile(
-			`^github\.com/glycerine/gosimnet\.(\(\*(scheduler|deadline)\)\.(await|waiter|newWaiter|done)|\(\*waiter\)\.(compare|quiet)|\(\*?waitlist\))|^runtime\.(selectgo|sel[lu]|selpark|chanrecv|gopark|acquireSudog|releaseSudog)`)},
-		{"timers: set, sorted, fired", regexp.MustCompile(`^runtime\.(\(\*timers?\)|resetTimer|blockTimerChan|unblockTimerChan)|^time\.\(\*Timer\)|^runtime\.sendTime|^time\.sendTime`)},
-		{"the bubble: who is at rest, time moves", regexp.MustCompile(`^runtime\.(\(\*synctestBubble\)|synctest)|^internal/synctest`)},
-		{"switching goroutines", regexp.MustCompile(
-			`^runtime\.(park_m|schedule|findRunnable|execute|goready|ready|wakep|mcall|gogo|casgstatus|gcstopm|stopm|startm|goexit0|newproc|runq|globrunq|resetspinning|notewakeup|futex|goschedImpl|gopreempt_m|asyncPreempt|checkTimers|injectglist|mPark|mstart|netpoll|usleep|osyield|sysmon|handoffp|procyield)`)},
-		{"copying bytes", regexp.MustCompile(`^runtime\.memmove$`)},
-		{"the step: delivery, waking", ours(`\(\*scheduler\)\.(step|wakeOne|wakeNow|wakeNext|run)$|\(\*packet\)\.(fire|arriv|deliver|receipt)|\(\*half\)\.|\(\*waiter\)\.wake|\(\*PacketConn\)\.(enqueue|knows)|\(\*Simnet\)\.(inspected|release|estimate)|beat`)},
-		{"trace", ours(`\(\*tracer\)|\(\*Simnet\)\.trace`)},
-		{"reading", ours(`\(\*(Conn|PacketConn)\)\.([rR]ead|receive)|\(\*byteQueue\)`)},
-		{"memory: allocation, collection, stacks", regexp.MustCompile(`^runtime\.(mallocgc|newobject|makeslice|growslice|gc|bgsweep|bgscavenge|newstack|copystack|morestack|sweep|\(\*mspan|\(\*mcache|\(\*mheap|scan|wbBuf)`)},
-		{"opening, closing, names", ours(`\(\*(dial|Dialer|Listener|Host)\)|\(\*Conn\)\.(Close|settled)|\(\*Simnet\)\.newStream`)},
-		{rest, nil},
-		{own, nil},
-		{other, nil},
+		named("entering and leaving a call: clock, lock", `
+			net:\(\*(scheduler|Conn|PacketConn)\)\.(enter|reenter|leave|locked|catchUp|since|resume)$ | net:virtual$ |
+			time\.Now$ | (internal/)?sync\.\(\*Mutex\)`),
+		named("writing: buffer, segment, packet", `
+			net:\(\*(Conn|PacketConn)\)\.([wW]rit|transmit|waitForRoom) | net:\(\*half\)\.(transmit|write|send|fill) |
+			net:\(\*Simnet\)\.(send|newPacket) | net:\(\*scheduler\)\.(issue|want)$ | net:\(\*segments\) |
+			net:\(\*packet\)\.needed`),
+		named("admission: fate, time of arrival", `
+			net:\(\*scheduler\)\.admit | net:\(\*packet\)\.admit | net:\(\*(flow|link|wire)\) |
+			net:issued | net:uniform | net:constant | net:mix`),
+		named("queue of what is to come", `net:\(\*(agenda|event)\) | net:event\. | net:agenda\.`),
+		named("choosing who makes the next step, and when", `
+			net:\(\*scheduler\)\.(arm|next|clear|after|exactly)$ | net:beneficiary`),
+		named("waiting: select", `
+			net:\(\*(scheduler|deadline)\)\.(await|waiter|newWaiter|done) | net:\(\*waiter\)\.(compare|quiet) |
+			net:\(\*waitlist\) | net:waitlist |
+			runtime\.(selectgo|sel[lu]|selpark|chanrecv|gopark|acquireSudog|releaseSudog)`),
+		named("timers: set, sorted, fired", `
+			runtime\.(\(\*timers?\)|resetTimer|blockTimerChan|unblockTimerChan|sendTime) | time\.(\(\*Timer\)|sendTime)`),
+		named("the bubble: who is at rest, time moves", `
+			runtime\.(\(\*synctestBubble\)|synctest) | internal/synctest`),
+		named("switching goroutines", `
+			runtime\.(park_m|schedule|findRunnable|execute|goready|ready|wakep|mcall|gogo|casgstatus|gcstopm|stopm|startm|
+			goexit0|newproc|runq|globrunq|resetspinning|notewakeup|futex|goschedImpl|gopreempt_m|asyncPreempt|checkTimers|
+			injectglist|mPark|mstart|netpoll|usleep|osyield|sysmon|handoffp|procyield)`),
+		named("copying bytes", `runtime\.memmove$`),
+		named("the step: delivery, waking", `
+			net:\(\*scheduler\)\.(step|wakeOne|wakeNow|wakeNext|run)$ | net:\(\*packet\)\.(fire|arriv|deliver|receipt) |
+			net:\(\*half\)\. | net:\(\*waiter\)\.wake | net:\(\*PacketConn\)\.(enqueue|knows) |
+			net:\(\*Simnet\)\.(inspected|release|estimate) | net:beat`),
+		named("trace", `net:\(\*tracer\) | net:\(\*Simnet\)\.trace`),
+		named("reading", `net:\(\*(Conn|PacketConn)\)\.([rR]ead|receive) | net:\(\*byteQueue\)`),
+		named("memory: allocation, collection, stacks", `
+			runtime\.(mallocgc|newobject|makeslice|growslice|gc|bgsweep|bgscavenge|newstack|copystack|morestack|sweep|
+			\(\*mspan|\(\*mcache|\(\*mheap|scan|wbBuf)`),
+		named("opening, closing, names", `
+			net:\(\*(dial|Dialer|Listener|Host)\) | net:\(\*Conn\)\.(Close|settled) | net:\(\*Simnet\)\.newStream`),
+		{name: rest},
+		{name: own},
+		{name: other},
 	}
 }
 

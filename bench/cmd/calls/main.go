@@ -1,5 +1,6 @@
-// Calls tells how often each function of the library is called for one operation of a benchmark: queue operations for a packet, say. Unlike a profile it
-// is exact. It runs the benchmark with so many operations and with twice as many, counts by the coverage tool, and prints the difference.
+// Calls tells how often each function of the library is called for one operation of a benchmark: queue operations
+// for a packet, say. Unlike a profile it is exact. It runs the benchmark with so many operations and with twice as
+// many, counts by the coverage tool, and prints the difference.
 //
 //	go run ./cmd/calls -bench 'StreamPingPong$/^gosimnet$'
 //	go run ./cmd/calls -bench 'StreamPingPong$/^gosimnet$' -only 'agenda|issue|Timer|await'

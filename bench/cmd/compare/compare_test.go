@@ -14,7 +14,8 @@ import (
 	"github.com/glycerine/gosimnet/bench"
 )
 
-// scripted is a contender whose measurements are given, in nanoseconds for one of the work, and that notes when it is asked.
+// scripted is a contender whose measurements are given, in nanoseconds for one of the work, and that notes when it
+// is asked.
 func scripted(name string, asked *[]string, ns ...time.Duration) bench.Contender {
 	next := -1 // the first run is to warm up
 	return bench.Contender{Name: name, Run: func(times int) bench.Sample {

@@ -1,12 +1,14 @@
-// Compare lets this library and its peers do the same work, in pairs, and prints how many times more the library takes.
+// Compare lets this library and its peers do the same work, in pairs, and prints how many times more the library
+// takes.
 //
 //	go run ./cmd/compare                        # everything, as Markdown
 //	go run ./cmd/compare -run 'ping-pong|bulk'  # some works
 //	go run ./cmd/compare -plot ratios.svg       # the ratios as a plot, too
 //	go run ./cmd/compare -o ratios.md           # the tables in a file
 //
-// A contender is measured once in each round, each time right after the one that it is compared with, so that both meet the same machine. The figures are medians, with
-// quartiles in brackets. It exits with 1 if a bar is missed by the median and by three quarters of the measurements, and with 2 if it is used wrongly.
+// A contender is measured once in each round, each time right after the one that it is compared with, so that both
+// meet the same machine. The figures are medians, with quartiles in brackets. It exits with 1 if a bar is missed by
+// the median and by three quarters of the measurements, and with 2 if it is used wrongly.
 package main
 
 import (

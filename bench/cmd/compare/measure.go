@@ -25,7 +25,8 @@ func (o options) measure(works []bench.Work, progress io.Writer) (results []resu
 	return results
 }
 
-// compare measures the contenders of a work against the first one: A B A C, A B A C, and so on. One that is alone is measured alone.
+// compare measures the contenders of a work against the first one: A B A C, A B A C, and so on. One that is alone
+// is measured alone.
 func (o options) compare(w bench.Work) [][]bench.Pair {
 	times := w.Times
 	if o.quick {

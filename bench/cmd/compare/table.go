@@ -34,8 +34,9 @@ func writeComparison(w io.Writer, results []result) {
 			if i > 0 {
 				ratio = bench.Ratios(r.pairs[i], r.Shown).Format(bench.FormatRatio)
 			}
-			fmt.Fprintf(w, "| %s | %s | %s | %s | %s |\n", what, c.Name,
-				bench.Values(r.pairs[i], r.Shown).Format(r.Shown.Format), ratio, bench.Values(r.pairs[i], bench.Allocations).Format(bench.Allocations.Format))
+			own := bench.Values(r.pairs[i], r.Shown).Format(r.Shown.Format)
+			allocations := bench.Values(r.pairs[i], bench.Allocations).Format(bench.Allocations.Format)
+			fmt.Fprintf(w, "| %s | %s | %s | %s | %s |\n", what, c.Name, own, ratio, allocations)
 			what = ""
 		}
 	}
