@@ -346,8 +346,10 @@ func (op *dial) start() {
 
 func (op *dial) needed(at int64) int64 {
 	s, to := op.net, op.to
-	if e, err := s.circuitEndpoint(op.circuitName()); err == nil {
-		to = e.host
+	if op.there != nil {
+		if e, err := s.circuitEndpoint(op.there.addr); err == nil {
+			to = e.host
+		}
 	}
 	if to == nil {
 		return s.clear(at + 1)
@@ -358,14 +360,6 @@ func (op *dial) needed(at int64) int64 {
 // order is the key of the dial among others of one host and instant.
 func (op *dial) order() uint64 {
 	return hashString(uint64(op.dst.Port())<<16|uint64(op.local.Port()), op.whom())
-}
-
-// circuitName is the name of the endpoint that is dialled, or "" for a stream.
-func (op *dial) circuitName() string {
-	if op.there == nil {
-		return ""
-	}
-	return op.there.addr
 }
 
 // await waits until the dial is over, out of time, or cancelled.

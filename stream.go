@@ -1,7 +1,6 @@
 package gosimnet
 
 import (
-	"math/bits"
 	"syscall"
 )
 
@@ -530,7 +529,8 @@ type segment struct {
 // segments is a queue of them, numbered from the first of the stream; a ring whose size is a power of two.
 type segments struct {
 	ring    []segment
-	base    uint64 // number of the first
+	few     [2]segment // the first ring
+	base    uint64     // number of the first
 	count   int
 	ordered uint64 // number of the first that has not arrived in order
 	covered uint64 // number of the first whose acknowledgement is not on its way
@@ -562,7 +562,11 @@ func (q *segments) add(s segment) uint64 {
 }
 
 func (q *segments) grow() {
-	larger := segments{ring: make([]segment, 1<<bits.Len(uint(max(1, 2*len(q.ring)-1)))), base: q.base, count: q.count}
+	if q.ring == nil {
+		q.ring = q.few[:]
+		return
+	}
+	larger := segments{ring: make([]segment, 2*len(q.ring)), base: q.base, count: q.count}
 	for n := q.base; n < q.end(); n++ {
 		*larger.get(n) = *q.get(n)
 	}

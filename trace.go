@@ -117,6 +117,7 @@ type tracer struct {
 	ring  []record
 	count int64  // of all events
 	flows uint64 // named so far
+	spare *noted
 }
 
 // add logs an event. Events come in canonical order.
@@ -243,7 +244,14 @@ func (s *Simnet) traceFault(kind, origin, target, what string) {
 // noteFor logs what a call did at a place in the canonical order of this instant.
 func (s *Simnet) noteFor(h *Host, key, n uint64, r record) {
 	r.at, r.issued = s.t, s.t
-	s.issue(issued{host: h, key: key, n: n, rank: 1, op: &noted{s, r}})
+	o := s.trace.spare
+	if o == nil {
+		o = &noted{net: s}
+	} else {
+		s.trace.spare = o.next
+	}
+	o.rec = r
+	s.issue(issued{host: h, key: key, n: n, rank: 1, op: o})
 }
 
 // note logs a call on a connection, in canonical order among those of this instant.
@@ -254,8 +262,9 @@ func (s *Simnet) note(f *flow, kind, cause string) {
 
 // noted is an event that waits for its place in the trace.
 type noted struct {
-	net *Simnet
-	rec record
+	net  *Simnet
+	rec  record
+	next *noted // of those that are not in use
 }
 
 func (o *noted) needed(int64) int64 { return never }
@@ -264,7 +273,10 @@ func (o *noted) admit(int64) {
 	if o.rec.host != nil {
 		o.rec.host.clock++
 	}
-	o.net.trace.add(o.net, o.rec)
+	t := &o.net.trace
+	t.add(o.net, o.rec)
+	o.rec, o.next = record{}, t.spare
+	t.spare = o
 }
 
 // log logs an event on a flow. If a call of a user brought it about, it waits for its place.
