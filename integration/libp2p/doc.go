@@ -14,5 +14,5 @@
 //		libp2p.ListenAddrStrings("/ip4/"+host.Addrs()[0].String()+"/udp/4001/quic-v1"), libp2p.DisableRelay())
 //
 // The tests here make the peer of its parts, a swarm and a basic host, as libp2p.New does: the package libp2p itself also imports webtransport-go, whose last version, 0.13.0, does not build with
-// quic-go 0.65, which this module needs for other tests. What they use of libp2p does. Peers listen on the host's own address, not on 0.0.0.0, for which libp2p would ask the machine's real interfaces.
+// quic-go 0.65, which this module needs for other tests. What they use of libp2p does. (go-libp2p-pubsub is 0.18, because 0.19 wants Go 1.26.6, and this module is content with 1.26.0.) Peers listen on the host's own address, not on 0.0.0.0, for which libp2p would ask the machine's real interfaces.
 package libp2p
