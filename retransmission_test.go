@@ -85,8 +85,8 @@ func TestUserTimeoutEndsClosedWindow(t *testing.T) {
 	})
 }
 
-// An acknowledgement of what came later is none of what was lost, though it tells of room that a reader has made: the time-out counts from the last
-// acknowledgement of something new (RFC 6298, section 5.3).
+// An acknowledgement of what came later is none of what was lost, though it tells of room that a reader has made: the
+// time-out counts from the last acknowledgement of something new (RFC 6298, section 5.3).
 func TestWiderWindowDoesNotPutOffRetransmission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newNet(t, &gosimnet.SimNetConfig{MinHop: 10 * time.Millisecond})

@@ -26,8 +26,8 @@ func lose(from string, n int) gosimnet.Rule {
 	}
 }
 
-// ask tries up to so many times, as resolv.conf's attempts do. The client does not: "Exchange does not retry a failed query", and https://github.com/miekg/dns/pull/449, "let
-// user implement their own re-try logic".
+// ask tries up to so many times, as resolv.conf's attempts do. The client does not: "Exchange does not retry a failed
+// query", and https://github.com/miekg/dns/pull/449, "let user implement their own re-try logic".
 func ask(conn *dns.Conn, q *dns.Msg, attempts int) (answer *dns.Msg, tries int, err error) {
 	for tries = 1; tries <= attempts; tries++ {
 		answer, _, err = new(dns.Client).ExchangeWithConn(q, conn)
@@ -46,7 +46,9 @@ func TestLostQueryIsRetried(t *testing.T) {
 	}{{"client", 1}, {"server", 3}} {
 		t.Run("from the "+lost.from, func(t *testing.T) {
 			scenario.Run(t, scenario.Scenario{
-				Software: software, Shows: "two lost datagrams from the " + lost.from + ": the third attempt succeeds, after 4 s", Repeats: true, Config: usual,
+				Software: software,
+				Shows:    "two lost datagrams from the " + lost.from + ": the third attempt succeeds, after 4 s", Repeats: true,
+				Config: usual,
 			}, func(t *testing.T, net *gosimnet.Simnet) {
 				var asked atomic.Int32
 				serve(t, net.Host("server"), func(w dns.ResponseWriter, q *dns.Msg) {
@@ -65,7 +67,8 @@ func TestLostQueryIsRetried(t *testing.T) {
 				}
 				net.AddRule(lose("client", 2))
 				start = startClock()
-				if _, tries, err := ask(conn, question("example.org."), 2); tries != 2 || !errors.Is(err, os.ErrDeadlineExceeded) {
+				_, tries, err = ask(conn, question("example.org."), 2)
+				if tries != 2 || !errors.Is(err, os.ErrDeadlineExceeded) {
 					t.Errorf("%d attempts, %v; want two, in vain", tries, err)
 				}
 				start.at(t, "the error", 4*time.Second)
@@ -74,11 +77,14 @@ func TestLostQueryIsRetried(t *testing.T) {
 	}
 }
 
-// An answer that comes when the client has given up, and has asked something else from the same port, is not taken for the answer to that, nor for an error: ExchangeWithConn
-// skips answers with other identities, since https://github.com/miekg/dns/issues/1156.
+// An answer that comes when the client has given up, and has asked something else from the same port, is not taken
+// for the answer to that, nor for an error: ExchangeWithConn skips answers with other identities, since
+// https://github.com/miekg/dns/issues/1156.
 func TestLateAnswerIsNotTheNextOne(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
-		Software: software, Shows: "the late answer to the first question does not answer the second", Repeats: true, Config: usual,
+		Software: software,
+		Shows:    "the late answer to the first question does not answer the second", Repeats: true,
+		Config: usual,
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		serve(t, net.Host("server"), texts(1))
 		conn, start := dial(t, net, "udp"), startClock()
@@ -108,11 +114,13 @@ func TestLateAnswerIsNotTheNextOne(t *testing.T) {
 	})
 }
 
-// What does not fit 512 bytes is cut short, and says so by its TC bit: RFC 1035, section 4.2.1. It is the user who asks again over TCP, https://github.com/miekg/dns/issues/1279,
-// or with room for a larger answer, RFC 6891.
+// What does not fit 512 bytes is cut short, and says so by its TC bit: RFC 1035, section 4.2.1. It is the user who
+// asks again over TCP, https://github.com/miekg/dns/issues/1279, or with room for a larger answer, RFC 6891.
 func TestTruncatedAnswerComesByTCP(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
-		Software: software, Shows: "an answer of 40 texts is truncated over UDP, and complete over TCP", Repeats: true, Config: usual,
+		Software: software,
+		Shows:    "an answer of 40 texts is truncated over UDP, and complete over TCP", Repeats: true,
+		Config: usual,
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		serve(t, net.Host("server"), texts(40))
 		start := startClock()

@@ -1,5 +1,6 @@
-// Package dns runs github.com/miekg/dns, client and server, over simulated UDP and TCP: lost queries, late answers, truncated ones. A server takes what a host
-// listens on, and a client talks over a connection that a host has dialled:
+// Package dns runs github.com/miekg/dns, client and server, over simulated UDP and TCP: lost queries, late answers,
+// truncated ones. A server takes what a host listens on, and a client talks over a connection that a host has
+// dialled:
 //
 //	packets, err := network.Host("server").ListenPacket("udp", ":53")
 //	server := &dns.Server{PacketConn: packets, Handler: handler} // or Listener: of Listen("tcp", ":53")

@@ -68,7 +68,8 @@ type clock struct{ start time.Time }
 
 func startClock() clock { return clock{time.Now()} }
 
-// at fails the test unless so much time has passed, to the microsecond: every packet takes a few nanoseconds more than its latency.
+// at fails the test unless so much time has passed, to the microsecond: every packet takes a few nanoseconds more
+// than its latency.
 func (c clock) at(t *testing.T, what string, want time.Duration) {
 	t.Helper()
 	if got := time.Since(c.start); got < want || got >= want+time.Microsecond {

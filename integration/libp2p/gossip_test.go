@@ -82,7 +82,8 @@ func (g *gossip) listen(ctx context.Context, i int, sub *pubsub.Subscription) {
 	}
 }
 
-// stayConnected looks every five seconds whether a peer is connected to those that it should be, as services that have peers of their own do; libp2p itself connects to nobody.
+// stayConnected looks every five seconds whether a peer is connected to those that it should be, as services that
+// have peers of their own do; libp2p itself connects to nobody.
 func (g *gossip) stayConnected(ctx context.Context, i int) {
 	time.Sleep(time.Duration(i) * 7 * time.Millisecond)
 	for ctx.Err() == nil {
@@ -152,12 +153,15 @@ func crossing() (n int) {
 // links are the connections of all peers, counted at both ends.
 const links = 2 * 4 * peers
 
-const why = "peers are chosen in the order of maps, and by the global math/rand in many goroutines, in gossipsub and the swarm; assert who gets what, and bounds of time"
+const why = "peers are chosen in the order of maps, and by the global math/rand in many goroutines, in gossipsub and the " +
+	"swarm: assert who gets what, and bounds of time"
 
 // A partition of two seconds is bridged by QUIC: connections live on, and what was said meanwhile arrives everywhere.
 func TestGossipThroughAShortPartition(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
-		Software: software, Shows: "20 peers: what is said during a partition of 2 s arrives everywhere after it", Slow: true, Why: why,
+		Software: software,
+		Shows:    "20 peers: what is said during a partition of 2 s arrives everywhere after it", Slow: true,
+		Why:    why,
 		Config: &gosimnet.SimNetConfig{MinHop: latency},
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		g := newGossip(t, net)
@@ -177,12 +181,16 @@ func TestGossipThroughAShortPartition(t *testing.T) {
 	})
 }
 
-// A long partition ends the connections between the halves, after QUIC's idle time-out, 30 s, which the last keep-alive may put off by 15 s. Each half goes on by itself. After it the halves connect again as soon as the swarm's back-off
-// lets them, https://github.com/libp2p/go-libp2p/issues/1554, and what was said in the last three seconds is passed on; what was said before is not, for gossipsub remembers five heartbeats
-// of a second, and offers three.
+// A long partition ends the connections between the halves, after QUIC's idle time-out, 30 s, which the last
+// keep-alive may put off by 15 s. Each half goes on by itself. After it the halves connect again as soon as the
+// swarm's back-off lets them, https://github.com/libp2p/go-libp2p/issues/1554, and what was said in the last three
+// seconds is passed on; what was said before is not, for gossipsub remembers five heartbeats of a second, and offers
+// three.
 func TestGossipThroughALongPartition(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
-		Software: software, Shows: "20 peers: the halves of a partition of 65 s go on, and are one swarm again 20 s after it", Slow: true, Why: why,
+		Software: software,
+		Shows:    "20 peers: the halves of a partition of 65 s go on, and are one swarm again 20 s after it", Slow: true,
+		Why:    why,
 		Config: &gosimnet.SimNetConfig{MinHop: latency},
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		g := newGossip(t, net)

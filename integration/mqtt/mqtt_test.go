@@ -40,7 +40,8 @@ func (i *inbox) want(t *testing.T, want ...message) {
 	}
 }
 
-// Times after a client has connected, if it sends its last message about a second after that, and the network is cut then, for 10 s from when it finds out.
+// Times after a client has connected, if it sends its last message about a second after that, and the network is cut
+// then, for 10 s from when it finds out.
 const (
 	// It looks every 2.5 s, sends a ping when there was no message for 10 s, and has lost patience 5 s after that.
 	foundOut = 12500*time.Millisecond + patience
@@ -48,12 +49,16 @@ const (
 	back = foundOut + patience + time.Second + patience + 2*time.Second + 2*roundTrip
 )
 
-// A message of QoS 1 whose PUBACK is lost comes twice. The client finds the partition by its keep-alive, connects again, and sends with the DUP flag what nobody has acknowledged: MQTT 3.1.1, section 4.4, and
-// https://github.com/eclipse-paho/paho.mqtt.golang/issues/487, where the flag was missing. The token that Publish has returned is done, without an error, as soon as the client is connected, before the message has been sent again:
+// A message of QoS 1 whose PUBACK is lost comes twice. The client finds the partition by its keep-alive, connects
+// again, and sends with the DUP flag what nobody has acknowledged: MQTT 3.1.1, section 4.4, and
+// https://github.com/eclipse-paho/paho.mqtt.golang/issues/487, where the flag was missing. The token that Publish has
+// returned is done, without an error, as soon as the client is connected, before the message has been sent again:
 // https://github.com/eclipse-paho/paho.mqtt.golang/issues/563, "token.Wait() does not wait for completion".
 func TestLostAcknowledgementMeansTwoMessages(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
-		Software: software, Shows: "QoS 1: the PUBACK is lost, the message comes twice, and DUP says so", Repeats: true, Config: usual,
+		Software: software,
+		Shows:    "QoS 1: the PUBACK is lost, the message comes twice, and DUP says so", Repeats: true,
+		Config: usual,
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		w := broker(t, net)
 		var in inbox
@@ -83,11 +88,13 @@ func TestLostAcknowledgementMeansTwoMessages(t *testing.T) {
 	})
 }
 
-// A message of QoS 1 that a subscriber has not acknowledged comes again, with the DUP flag, when it has connected again, and not before: https://github.com/mochi-mqtt/server/issues/405. A message of
-// QoS 0 does not.
+// A message of QoS 1 that a subscriber has not acknowledged comes again, with the DUP flag, when it has connected
+// again, and not before: https://github.com/mochi-mqtt/server/issues/405. A message of QoS 0 does not.
 func TestSubscriberGetsWhatItMissed(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
-		Software: software, Shows: "a subscriber that was cut off gets messages of QoS 1 when it is back, and none of QoS 0", Repeats: true, Config: usual,
+		Software: software,
+		Shows:    "a subscriber that was cut off gets messages of QoS 1 when it is back, and none of QoS 0", Repeats: true,
+		Config: usual,
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		broker(t, net)
 		publisher := client(t, net, "publisher", nil)

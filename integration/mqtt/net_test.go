@@ -1,6 +1,7 @@
 package mqtt
 
 import (
+	"cmp"
 	"io"
 	"log/slog"
 	"net"
@@ -74,16 +75,16 @@ func broker(t *testing.T, network *gosimnet.Simnet) *watch {
 	w := new(watch)
 	b := mqtt.New(&mqtt.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	l := must(network.Host("broker").Listen("tcp", ":1883"))(t)
-	for _, err := range []error{b.AddHook(new(auth.AllowHook), nil), b.AddHook(w, nil), b.AddListener(listeners.NewNet("tcp", l)), b.Serve()} {
-		if err != nil {
-			t.Fatal(err)
-		}
+	err := cmp.Or(b.AddHook(new(auth.AllowHook), nil), b.AddHook(w, nil), b.AddListener(listeners.NewNet("tcp", l)), b.Serve())
+	if err != nil {
+		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.Close() })
 	return w
 }
 
-// client is a client on a host of its name, whose session the broker keeps. Its keep-alives are 10 s apart; they and dials may take 5 s.
+// client is a client on a host of its name, whose session the broker keeps. Its keep-alives are 10 s apart; they and
+// dials may take 5 s.
 func client(t *testing.T, network *gosimnet.Simnet, name string, setup func(*paho.ClientOptions)) paho.Client {
 	t.Helper()
 	h := network.Host(name)
@@ -115,7 +116,8 @@ type clock struct{ start time.Time }
 
 func startClock() clock { return clock{time.Now()} }
 
-// at fails the test unless so much time has passed, to the microsecond: every packet takes a few nanoseconds more than its latency.
+// at fails the test unless so much time has passed, to the microsecond: every packet takes a few nanoseconds more
+// than its latency.
 func (c clock) at(t *testing.T, what string, want time.Duration) {
 	t.Helper()
 	if got := time.Since(c.start); got < want || got >= want+time.Microsecond {

@@ -17,8 +17,8 @@ import (
 	"github.com/glycerine/gosimnet/integration/scenario"
 )
 
-// serveHTTP3 serves on the host "server" for as long as the test runs, and again after each power cut. With a key a new life of the server tells clients
-// of the one before it that it does not know them any more.
+// serveHTTP3 serves on the host "server" for as long as the test runs, and again after each power cut. With a key a
+// new life of the server tells clients of the one before it that it does not know them any more.
 func serveHTTP3(t *testing.T, network *gosimnet.Simnet, c credentials, key *quic.StatelessResetKey) {
 	h := network.Host("server")
 	h.Run(func(ctx context.Context) error {
@@ -71,7 +71,8 @@ func clientHTTP3(t *testing.T, network *gosimnet.Simnet, c credentials) *http.Cl
 	return &http.Client{Transport: rt}
 }
 
-// get asks for a page. On a new connection it lets the client's settings go first: another goroutine sends them, and otherwise it is chance whether they come before the request, after it, or in the same datagram.
+// get asks for a page. On a new connection it lets the client's settings go first: another goroutine sends them, and
+// otherwise it is chance whether they come before the request, after it, or in the same datagram.
 func get(t *testing.T, c *http.Client) (string, error) {
 	t.Helper()
 	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) {
@@ -89,7 +90,8 @@ func get(t *testing.T, c *http.Client) (string, error) {
 }
 
 // writes is why runs are not all alike.
-const writes = "about 1 run in 200 differs: a handler's headers, body and end are written one after the other at one instant, and quic-go packs what it finds; with GOMAXPROCS=1 all are alike"
+const writes = "about 1 run in 200 differs: a handler's headers, body and end are written one after the other at one " +
+	"instant, and quic-go packs what it finds; with GOMAXPROCS=1 all are alike"
 
 const (
 	anew  = 2*roundTrip + 3*thinking // a handshake, and a request
@@ -115,12 +117,16 @@ func powerCut(t *testing.T, net *gosimnet.Simnet) {
 	must(net.AlterHost("server", gosimnet.POWERON))(t)
 }
 
-// After a power cut the server does not know the connection. With a StatelessResetKey it says so, and the request fails after a round trip: RFC 9000, section 10.3. The client does not send it again, since the first server
-// may have done what it asks. The next request gets a new connection, which was not always so: https://github.com/quic-go/quic-go/issues/765 and https://github.com/quic-go/quic-go/issues/3627.
+// After a power cut the server does not know the connection. With a StatelessResetKey it says so, and the request
+// fails after a round trip: RFC 9000, section 10.3. The client does not send it again, since the first server may
+// have done what it asks. The next request gets a new connection, which was not always so:
+// https://github.com/quic-go/quic-go/issues/765 and https://github.com/quic-go/quic-go/issues/3627.
 func TestHTTP3AfterAPowerCut(t *testing.T) {
 	c := newCredentials(t)
 	scenario.Run(t, scenario.Scenario{
-		Software: software + " (http3)", Shows: "after a power cut of the server: a stateless reset, and a new connection", Why: writes, Config: hop(latency),
+		Software: software + " (http3)",
+		Shows:    "after a power cut of the server: a stateless reset, and a new connection", Why: writes,
+		Config: hop(latency),
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		serveHTTP3(t, net, c, new(quic.StatelessResetKey))
 		client := clientHTTP3(t, net, c)
@@ -138,12 +144,15 @@ func TestHTTP3AfterAPowerCut(t *testing.T) {
 	})
 }
 
-// Without the key the request waits for the idle time-out, 30 s. A time-out of the http.Client's own is shorter, but leaves the connection in use, and requests after it wait as
-// long: https://github.com/quic-go/quic-go/issues/3372, "How the client should deal with a server restart".
+// Without the key the request waits for the idle time-out, 30 s. A time-out of the http.Client's own is shorter, but
+// leaves the connection in use, and requests after it wait as long: https://github.com/quic-go/quic-go/issues/3372,
+// "How the client should deal with a server restart".
 func TestHTTP3AfterAPowerCutWithoutResets(t *testing.T) {
 	c := newCredentials(t)
 	scenario.Run(t, scenario.Scenario{
-		Software: software + " (http3)", Shows: "without stateless resets requests fail until the idle time-out of the lost connection", Why: writes, Config: hop(latency),
+		Software: software + " (http3)",
+		Shows:    "without stateless resets requests fail until the idle time-out of the lost connection", Why: writes,
+		Config: hop(latency),
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		serveHTTP3(t, net, c, nil)
 		client := clientHTTP3(t, net, c)

@@ -14,7 +14,9 @@ import (
 )
 
 // talk is a connection from "client" to an echo on "server", and its two ends.
-func talk(t *testing.T, net *gosimnet.Simnet, c credentials, client, server *quic.Config) (here, there *quic.Conn, s *quic.Stream) {
+func talk(t *testing.T, net *gosimnet.Simnet, c credentials, client, server *quic.Config) (
+	here, there *quic.Conn, s *quic.Stream,
+) {
 	t.Helper()
 	l := listen(t, net, c, server)
 	accepted := make(chan *quic.Conn, 1)
@@ -42,34 +44,42 @@ func idleAfter(t *testing.T, whose string, conn *quic.Conn, start clock, want ti
 	}
 }
 
-// The shorter of both ends' time-outs counts for both, from the last packet that an end has received: RFC 9000, section 10.1, and https://github.com/quic-go/quic-go/issues/2191, "I set IdleTimeout
-// 120s, but 15 seconds later".
+// The shorter of both ends' time-outs counts for both, from the last packet that an end has received: RFC 9000,
+// section 10.1, and https://github.com/quic-go/quic-go/issues/2191, "I set IdleTimeout 120s, but 15 seconds later".
 func TestIdleTimeoutIsTheShorterOne(t *testing.T) {
 	c := newCredentials(t)
 	scenario.Run(t, scenario.Scenario{
-		Software: software, Shows: "an idle connection ends after the shorter time-out of both ends", Repeats: true, Config: hop(latency),
+		Software: software,
+		Shows:    "an idle connection ends after the shorter time-out of both ends", Repeats: true,
+		Config: hop(latency),
 	}, func(t *testing.T, net *gosimnet.Simnet) {
-		here, there, s := talk(t, net, c, &quic.Config{MaxIdleTimeout: 2 * time.Minute}, &quic.Config{MaxIdleTimeout: 15 * time.Second})
+		long, short := &quic.Config{MaxIdleTimeout: 2 * time.Minute}, &quic.Config{MaxIdleTimeout: 15 * time.Second}
+		here, there, s := talk(t, net, c, long, short)
 		start := startClock()
 		if err := say(s, "last words"); err != nil {
 			t.Fatal(err)
 		}
 		idleAfter(t, "client", here, start, roundTrip+thinking+15*time.Second)
-		idleAfter(t, "server", there, start, roundTrip+thinking+25*time.Millisecond+latency+15*time.Second) // the last acknowledgement comes so late
+		const acknowledged = 25 * time.Millisecond // after what it acknowledges
+		idleAfter(t, "server", there, start, roundTrip+thinking+acknowledged+latency+15*time.Second)
 		if err := say(s, "too late"); !errors.As(err, new(*quic.IdleTimeoutError)) {
 			t.Errorf("a stream of the connection: %v, want the idle time-out", err)
 		}
 	})
 }
 
-// Keep-alives hold an idle connection for ever, but not across a partition. An end's time begins with the last packet that has come, or with the first that it sends after that: no end
-// stays behind, as in https://github.com/quic-go/quic-go/issues/1275, "Keep alive can leave idle connection hung".
+// Keep-alives hold an idle connection for ever, but not across a partition. An end's time begins with the last packet
+// that has come, or with the first that it sends after that: no end stays behind, as in
+// https://github.com/quic-go/quic-go/issues/1275, "Keep alive can leave idle connection hung".
 func TestKeepAlivesEndAtAPartition(t *testing.T) {
 	c := newCredentials(t)
 	scenario.Run(t, scenario.Scenario{
-		Software: software, Shows: "keep-alives hold a connection for an hour; at a partition both ends give it up", Repeats: true, Config: hop(latency),
+		Software: software,
+		Shows:    "keep-alives hold a connection for an hour; at a partition both ends give it up", Repeats: true,
+		Config: hop(latency),
 	}, func(t *testing.T, net *gosimnet.Simnet) {
-		here, there, s := talk(t, net, c, &quic.Config{MaxIdleTimeout: 10 * time.Second, KeepAlivePeriod: 2 * time.Second}, nil)
+		cfg := &quic.Config{MaxIdleTimeout: 10 * time.Second, KeepAlivePeriod: 2 * time.Second}
+		here, there, s := talk(t, net, c, cfg, nil)
 		time.Sleep(time.Hour)
 		start := startClock()
 		if err := say(s, "still there"); err != nil {
@@ -82,12 +92,14 @@ func TestKeepAlivesEndAtAPartition(t *testing.T) {
 	})
 }
 
-// A dial that nobody answers is repeated after 200, 400, 800 ms … (RFC 9002, section 6.2.1, with quic-go's guess of a round trip, 100 ms), and ends after
-// Config.HandshakeIdleTimeout, 5 s.
+// A dial that nobody answers is repeated after 200, 400, 800 ms … (RFC 9002, section 6.2.1, with quic-go's guess of a
+// round trip, 100 ms), and ends after Config.HandshakeIdleTimeout, 5 s.
 func TestDialWithoutAnswer(t *testing.T) {
 	c := newCredentials(t)
 	scenario.Run(t, scenario.Scenario{
-		Software: software, Shows: "a dial that nobody answers: probe time-outs, and the end after 5 s", Repeats: true, Config: hop(latency),
+		Software: software,
+		Shows:    "a dial that nobody answers: probe time-outs, and the end after 5 s", Repeats: true,
+		Config: hop(latency),
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		tr := transport(t, socket(t, net.Host("client"), ":0"))
 		server := serverAddr(net)

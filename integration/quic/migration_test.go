@@ -43,12 +43,15 @@ func phone(t *testing.T, net *gosimnet.Simnet, c credentials) (here, there *quic
 	return here, <-accepted, s, must(here.AddPath(cellular))(t)
 }
 
-// A path is probed while the other one still works, takes over, and the connection never notices that the first one dies: RFC 9000, section 9, and
-// https://github.com/quic-go/quic-go/issues/3990. The probe takes one round trip of the new path; a path that has not been probed cannot be switched to.
+// A path is probed while the other one still works, takes over, and the connection never notices that the first one
+// dies: RFC 9000, section 9, and https://github.com/quic-go/quic-go/issues/3990. The probe takes one round trip of
+// the new path; a path that has not been probed cannot be switched to.
 func TestMigrationToAnotherPath(t *testing.T) {
 	c := newCredentials(t)
 	scenario.Run(t, scenario.Scenario{
-		Software: software, Shows: "a connection moves to another path, and survives the end of the first", Repeats: true, Config: hop(latency),
+		Software: software,
+		Shows:    "a connection moves to another path, and survives the end of the first", Repeats: true,
+		Config: hop(latency),
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		here, there, s, path := phone(t, net, c)
 		if err := path.Switch(); !errors.Is(err, quic.ErrPathNotValidated) {
@@ -86,11 +89,14 @@ func TestMigrationToAnotherPath(t *testing.T) {
 	})
 }
 
-// Without the switch the same connection ends with the first path, although the second is good: quic-go moves nothing by itself.
+// Without the switch the same connection ends with the first path, although the second is good: quic-go moves nothing
+// by itself.
 func TestWithoutMigrationThePathIsTheConnection(t *testing.T) {
 	c := newCredentials(t)
 	scenario.Run(t, scenario.Scenario{
-		Software: software, Shows: "a probed path that nobody switches to does not save the connection", Repeats: true, Config: hop(latency),
+		Software: software,
+		Shows:    "a probed path that nobody switches to does not save the connection", Repeats: true,
+		Config: hop(latency),
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		here, _, s, path := phone(t, net, c)
 		if err := path.Probe(t.Context()); err != nil {
@@ -106,12 +112,15 @@ func TestWithoutMigrationThePathIsTheConnection(t *testing.T) {
 	})
 }
 
-// Probe repeats its challenge after 200 ms, which quic-go takes for the first guess of a path's round trip, and gives up with its context:
-// https://github.com/quic-go/quic-go/issues/5057, "Blocked at (*Path).Probe". The connection goes on by the first path.
+// Probe repeats its challenge after 200 ms, which quic-go takes for the first guess of a path's round trip, and gives
+// up with its context: https://github.com/quic-go/quic-go/issues/5057, "Blocked at (*Path).Probe". The connection
+// goes on by the first path.
 func TestProbeOfADeadPath(t *testing.T) {
 	c := newCredentials(t)
 	scenario.Run(t, scenario.Scenario{
-		Software: software, Shows: "a path that answers late, and one that never does", Repeats: true, Config: hop(latency),
+		Software: software,
+		Shows:    "a path that answers late, and one that never does", Repeats: true,
+		Config: hop(latency),
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		_, _, s, path := phone(t, net, c)
 		heal := must(net.Partition(gosimnet.DropPackets, []string{"cellular"}, []string{"server"}))(t)

@@ -15,7 +15,8 @@ import (
 	"github.com/glycerine/gosimnet/integration/scenario"
 )
 
-// whole is a socket whose datagrams are never sent in fragments. quic-go asks a socket for its descriptor, to set the Don't Fragment bit.
+// whole is a socket whose datagrams are never sent in fragments. quic-go asks a socket for its descriptor, to set the
+// Don't Fragment bit.
 type whole struct{ net.PacketConn }
 
 func (whole) SyscallConn() (syscall.RawConn, error) { return descriptor{}, nil }
@@ -27,8 +28,9 @@ func (descriptor) Control(func(fd uintptr)) error    { return nil }
 func (descriptor) Read(func(fd uintptr) bool) error  { return nil }
 func (descriptor) Write(func(fd uintptr) bool) error { return nil }
 
-// portion is what an upload sends. It is less than eight datagrams: with eight, quic-go's queue for the socket is full, and when it gets empty between two looks, the sender stops until the next
-// acknowledgement, or does not, by chance (sendPacketsWithoutGSO and the end of run, in connection.go).
+// portion is what an upload sends. It is less than eight datagrams: with eight, quic-go's queue for the socket is
+// full, and when it gets empty between two looks, the sender stops until the next acknowledgement, or does not, by
+// chance (sendPacketsWithoutGSO and the end of run, in connection.go).
 const portion = 8 << 10
 
 // headers are those of IPv4 and UDP, which count for the MTU.
@@ -140,8 +142,8 @@ func (u *uploads) look(t *testing.T) {
 	}
 }
 
-// Larger and larger datagrams are tried; a size is too large when three of that or less have not arrived: RFC 8899, and https://github.com/quic-go/quic-go/pull/4545. Nothing but probes is lost on
-// the way.
+// Larger and larger datagrams are tried; a size is too large when three of that or less have not arrived: RFC 8899,
+// and https://github.com/quic-go/quic-go/pull/4545. Nothing but probes is lost on the way.
 func TestPathMTUIsFound(t *testing.T) {
 	t.Setenv("QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING", "true")
 	c := newCredentials(t)
@@ -164,12 +166,14 @@ func TestPathMTUIsFound(t *testing.T) {
 	})
 }
 
-// Without the Don't Fragment bit a probe that has arrived would prove nothing, so there is none: https://github.com/quic-go/quic-go/pull/3879. It is so with every socket that is
-// not package net's.
+// Without the Don't Fragment bit a probe that has arrived would prove nothing, so there is none:
+// https://github.com/quic-go/quic-go/pull/3879. It is so with every socket that is not package net's.
 func TestNoDiscoveryWithoutTheBit(t *testing.T) {
 	c := newCredentials(t)
 	scenario.Run(t, scenario.Scenario{
-		Software: software, Shows: "no datagram is above 1280 bytes without the Don't Fragment bit", Repeats: true, Config: wire(),
+		Software: software,
+		Shows:    "no datagram is above 1280 bytes without the Don't Fragment bit", Repeats: true,
+		Config: wire(),
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		path, _ := lay(net, 1500)
 		u := upload(t, net, c, socket(t, net.Host("client"), ":0"))
@@ -180,13 +184,16 @@ func TestNoDiscoveryWithoutTheBit(t *testing.T) {
 	})
 }
 
-// When a path's MTU shrinks, quic-go does not find out: all large datagrams are lost, small ones arrive, and an upload waits until the idle time-out. RFC 8899, section 4.3, calls this a black hole, and leaves it to
-// the sender to notice; https://github.com/quic-go/quic-go/issues/5768 is about a path that is nearly one.
+// When a path's MTU shrinks, quic-go does not find out: all large datagrams are lost, small ones arrive, and an
+// upload waits until the idle time-out. RFC 8899, section 4.3, calls this a black hole, and leaves it to the sender
+// to notice; https://github.com/quic-go/quic-go/issues/5768 is about a path that is nearly one.
 func TestPathMTUShrinks(t *testing.T) {
 	t.Setenv("QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING", "true")
 	c := newCredentials(t)
 	scenario.Run(t, scenario.Scenario{
-		Software: software, Shows: "a path that shrinks to 1300 bytes is a black hole until the idle time-out", Repeats: true, Config: wire(),
+		Software: software,
+		Shows:    "a path that shrinks to 1300 bytes is a black hole until the idle time-out", Repeats: true,
+		Config: wire(),
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		path, set := lay(net, 1400)
 		u := upload(t, net, c, whole{socket(t, net.Host("client"), ":0")})
@@ -204,8 +211,9 @@ func TestPathMTUShrinks(t *testing.T) {
 	})
 }
 
-// A new path begins with 1200 bytes, and looks for its MTU anew: RFC 9000, section 14.3. The same network with another port will do. It must come before the lost datagrams fill the congestion
-// window: a challenge is not sent before there is room in it.
+// A new path begins with 1200 bytes, and looks for its MTU anew: RFC 9000, section 14.3. The same network with
+// another port will do. It must come before the lost datagrams fill the congestion window: a challenge is not sent
+// before there is room in it.
 func TestNewPathHasItsOwnMTU(t *testing.T) {
 	t.Setenv("QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING", "true")
 	c := newCredentials(t)

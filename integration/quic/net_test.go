@@ -22,8 +22,9 @@ const (
 	roundTrip = 2 * latency
 	port      = 443
 
-	// thinking is a pause before a program uses a connection on which quic-go itself may act at this instant: if both did, it would be chance what shares a datagram. It is no whole
-	// millisecond, by which quic-go paces what it sends.
+	// thinking is a pause before a program uses a connection on which quic-go itself may act at this instant: if both
+	// did, it would be chance what shares a datagram. It is no whole millisecond, by which quic-go paces what it
+	// sends.
 	thinking = 1300 * time.Microsecond
 )
 
@@ -32,14 +33,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // hop is a network whose links all take so long, one way.
 func hop(d time.Duration) *gosimnet.SimNetConfig { return &gosimnet.SimNetConfig{MinHop: d} }
 
-// wire is a network whose links have a rate as well, so that the datagrams of a burst arrive one by one. Those that arrive at one instant are acknowledged
-// one by one or together, by chance.
+// wire is a network whose links have a rate as well, so that the datagrams of a burst arrive one by one. Those that
+// arrive at one instant are acknowledged one by one or together, by chance.
 func wire() *gosimnet.SimNetConfig {
 	return &gosimnet.SimNetConfig{MinHop: latency, Link: gosimnet.LinkConfig{BitsPerSecond: 1e9}}
 }
 
-// almost is a latency that varies by less than what clock.at minds. Without that, what one end sends when its acknowledgement is due, 25 ms after a packet, arrives at the very nanosecond at which the acknowledgement of
-// the other end is due, and it is chance which of the two that end does first.
+// almost is a latency that varies by less than what clock.at minds. Without that, what one end sends when its
+// acknowledgement is due, 25 ms after a packet, arrives at the very nanosecond at which the acknowledgement of the
+// other end is due, and it is chance which of the two that end does first.
 func almost(d time.Duration) gosimnet.Latency { return gosimnet.Uniform(d, d+200*time.Nanosecond) }
 
 // credentials are what both ends need for TLS.
@@ -58,10 +60,12 @@ func (c credentials) server() *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{c.cert}, NextProtos: []string{"test"}}
 }
 
-// client has keys for the exchange that fit one datagram. Those that crypto/tls prefers, X25519MLKEM768, take two, which arrive at one instant: it is chance whether the server answers
-// the first before it looks at the second.
+// client has keys for the exchange that fit one datagram. Those that crypto/tls prefers, X25519MLKEM768, take two,
+// which arrive at one instant: it is chance whether the server answers the first before it looks at the second.
 func (c credentials) client() *tls.Config {
-	return &tls.Config{RootCAs: c.roots, ServerName: "server", NextProtos: []string{"test"}, CurvePreferences: []tls.CurveID{tls.X25519}}
+	return &tls.Config{
+		RootCAs: c.roots, ServerName: "server", NextProtos: []string{"test"}, CurvePreferences: []tls.CurveID{tls.X25519},
+	}
 }
 
 // socket opens a socket for datagrams, for as long as the test runs.
@@ -86,8 +90,8 @@ func listen(t *testing.T, net *gosimnet.Simnet, c credentials, cfg *quic.Config)
 	return must(transport(t, socket(t, net.Host("server"), ":443")).Listen(c.server(), cfg))(t)
 }
 
-// dial connects from a transport to the host "server", and lets the handshake come to its end: it is chance whether what is written at the instant at which Dial returns
-// shares a datagram with the handshake's last words.
+// dial connects from a transport to the host "server", and lets the handshake come to its end: it is chance whether
+// what is written at the instant at which Dial returns shares a datagram with the handshake's last words.
 func dial(t *testing.T, net *gosimnet.Simnet, tr *quic.Transport, c credentials, cfg *quic.Config) *quic.Conn {
 	t.Helper()
 	conn := must(tr.Dial(t.Context(), serverAddr(net), c.client(), cfg))(t)
@@ -161,7 +165,8 @@ type clock struct{ start time.Time }
 
 func startClock() clock { return clock{time.Now()} }
 
-// at fails the test unless so much time has passed, to the microsecond: every packet takes a few nanoseconds more than its latency.
+// at fails the test unless so much time has passed, to the microsecond: every packet takes a few nanoseconds more
+// than its latency.
 func (c clock) at(t *testing.T, what string, want time.Duration) {
 	t.Helper()
 	if got := time.Since(c.start); got < want || got >= want+time.Microsecond {

@@ -15,15 +15,17 @@ import (
 
 const transferred = 16 << 20
 
-// wide are windows that hold the whole transfer. The receiver then never sends a window update, of which it is chance whether it shares a datagram with the acknowledgement of the same instant: the
-// reader asks for it, and another goroutine acknowledges.
+// wide are windows that hold the whole transfer. The receiver then never sends a window update, of which it is chance
+// whether it shares a datagram with the acknowledgement of the same instant: the reader asks for it, and another
+// goroutine acknowledges.
 var wide = &quic.Config{
 	InitialStreamReceiveWindow: 2 * transferred, MaxStreamReceiveWindow: 2 * transferred,
 	InitialConnectionReceiveWindow: 2 * transferred, MaxConnectionReceiveWindow: 2 * transferred,
 }
 
-// What arrives is what was sent, whatever the network does to packets. Packets that others overtake by three places are taken for lost, and sent again: RFC 9002, section 6.1.1, and
-// https://github.com/quic-go/quic-go/pull/5734, "every packet displaced by 3 or more is declared lost even though it is delivered".
+// What arrives is what was sent, whatever the network does to packets. Packets that others overtake by three places
+// are taken for lost, and sent again: RFC 9002, section 6.1.1, and https://github.com/quic-go/quic-go/pull/5734,
+// "every packet displaced by 3 or more is declared lost even though it is delivered".
 func TestTransferUnderLossAndReordering(t *testing.T) {
 	c := newCredentials(t)
 	link := gosimnet.LinkConfig{Loss: 0.02, Reorder: 0.05, BitsPerSecond: 100e6}
@@ -52,7 +54,8 @@ func TestTransferUnderLossAndReordering(t *testing.T) {
 			t.Errorf("lost to other causes than loss: %v", link)
 		}
 		if declared := conn.ConnectionStats().PacketsLost; declared <= link.Lost.Packets {
-			t.Errorf("the sender believes %d packets lost, no more than the %d that were: none was so late that it seemed lost", declared, link.Lost.Packets)
+			t.Errorf("the sender believes %d packets lost, no more than the %d that were: none came so late that it seemed so",
+				declared, link.Lost.Packets)
 		}
 	})
 }

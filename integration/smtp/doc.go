@@ -1,5 +1,5 @@
-// Package smtp runs github.com/emersion/go-smtp, client and server, over a simulated network: a greylisted message that comes in the end, and one that comes twice. A server takes
-// a listener, and a client a connection:
+// Package smtp runs github.com/emersion/go-smtp, client and server, over a simulated network: a greylisted message
+// that comes in the end, and one that comes twice. A server takes a listener, and a client a connection:
 //
 //	listener, err := network.Host("mx").Listen("tcp", ":25")
 //	server := smtp.NewServer(backend)

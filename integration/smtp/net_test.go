@@ -22,8 +22,8 @@ var usual = &gosimnet.SimNetConfig{MinHop: latency}
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// exchanger is a mail server that greylists: RFC 6647, section 2.1. The first message of a sender to a recipient is put off, until
-// five minutes have passed.
+// exchanger is a mail server that greylists: RFC 6647, section 2.1. The first message of a sender to a recipient is
+// put off, until five minutes have passed.
 type exchanger struct {
 	mu        sync.Mutex
 	seen      map[[2]string]time.Time
@@ -31,6 +31,9 @@ type exchanger struct {
 }
 
 const greylisted = 5 * time.Minute
+
+// tryAgain is the enhanced code of a message that is put off: RFC 3463, section 3.8.
+var tryAgain = smtp.EnhancedCode{4, 7, 1}
 
 func newExchanger() *exchanger { return &exchanger{seen: make(map[[2]string]time.Time)} }
 
@@ -73,7 +76,7 @@ func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 		s.x.seen[[2]string{s.from, to}] = first
 	}
 	if time.Since(first) < greylisted {
-		return &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 7, 1}, Message: "Greylisted, please try again later"}
+		return &smtp.SMTPError{Code: 451, EnhancedCode: tryAgain, Message: "Greylisted, please try again later"}
 	}
 	return nil
 }
@@ -93,7 +96,8 @@ type clock struct{ start time.Time }
 
 func startClock() clock { return clock{time.Now()} }
 
-// at fails the test unless so much time has passed, to the microsecond: every packet takes a few nanoseconds more than its latency.
+// at fails the test unless so much time has passed, to the microsecond: every packet takes a few nanoseconds more
+// than its latency.
 func (c clock) at(t *testing.T, what string, want time.Duration) {
 	t.Helper()
 	if got := time.Since(c.start); got < want || got >= want+time.Microsecond {

@@ -18,7 +18,8 @@ const (
 	roundTrip = 2 * latency
 	window    = 256 << 10 // of a stream, by default
 
-	// thinking is a pause before a program uses a session on which yamux itself may act at this instant: if both did, it would be chance who writes first.
+	// thinking is a pause before a program uses a session on which yamux itself may act at this instant: if both did,
+	// it would be chance who writes first.
 	thinking = time.Millisecond
 )
 
@@ -89,7 +90,8 @@ type clock struct{ start time.Time }
 
 func startClock() clock { return clock{time.Now()} }
 
-// at fails the test unless so much time has passed, to the microsecond: every packet takes a few nanoseconds more than its latency.
+// at fails the test unless so much time has passed, to the microsecond: every packet takes a few nanoseconds more
+// than its latency.
 func (c clock) at(t *testing.T, what string, want time.Duration) {
 	t.Helper()
 	if got := time.Since(c.start); got < want || got >= want+time.Microsecond {

@@ -13,8 +13,9 @@ import (
 	"github.com/glycerine/gosimnet/integration/scenario"
 )
 
-// A stream that nobody reads takes a window, 256 KiB, and no more, and its writer waits; the other streams do not notice: https://github.com/hashicorp/yamux/issues/112 asks what
-// would be if it took more. When its reader comes, all of it arrives.
+// A stream that nobody reads takes a window, 256 KiB, and no more, and its writer waits; the other streams do not
+// notice: https://github.com/hashicorp/yamux/issues/112 asks what would be if it took more. When its reader comes,
+// all of it arrives.
 func TestStalledStreamAmongHealthyOnes(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Shows: "a stream that nobody reads stalls alone", Repeats: true, Config: usual,
@@ -61,11 +62,14 @@ func TestStalledStreamAmongHealthyOnes(t *testing.T) {
 	})
 }
 
-// All streams share one connection, and wait for its lost segments: an echo that has nothing to do with the lost one is late by a retransmission time-out, 200 ms. RFC 9000, section 1, calls it head-of-line blocking, and QUIC
-// is made to avoid it.
+// All streams share one connection, and wait for its lost segments: an echo that has nothing to do with the lost one
+// is late by a retransmission time-out, 200 ms. RFC 9000, section 1, calls it head-of-line blocking, and QUIC is made
+// to avoid it.
 func TestLostSegmentStallsAllStreams(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
-		Software: software, Shows: "a lost segment of one stream stalls all for a retransmission time-out", Repeats: true, Config: usual,
+		Software: software,
+		Shows:    "a lost segment of one stream stalls all for a retransmission time-out", Repeats: true,
+		Config: usual,
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		client, server := sessions(t, net, quiet())
 		one := must(client.OpenStream())(t)
@@ -93,8 +97,8 @@ func TestLostSegmentStallsAllStreams(t *testing.T) {
 	})
 }
 
-// A ping every two seconds, and one second for its answer: a partition ends the session after three, and a Read with io.EOF. With the defaults that takes 40 s, for which Reads
-// hang: https://github.com/hashicorp/yamux/issues/142.
+// A ping every two seconds, and one second for its answer: a partition ends the session after three, and a Read with
+// io.EOF. With the defaults that takes 40 s, for which Reads hang: https://github.com/hashicorp/yamux/issues/142.
 func TestKeepAliveFindsAPartition(t *testing.T) {
 	for _, c := range []struct {
 		name            string
@@ -102,7 +106,9 @@ func TestKeepAliveFindsAPartition(t *testing.T) {
 	}{{"short", 2 * time.Second, time.Second}, {"default", 30 * time.Second, 10 * time.Second}} {
 		t.Run(c.name, func(t *testing.T) {
 			scenario.Run(t, scenario.Scenario{
-				Software: software, Shows: "keep-alives of " + c.every.String() + " and " + c.patience.String() + " find a partition", Repeats: true, Config: usual,
+				Software: software,
+				Shows:    "keep-alives of " + c.every.String() + " and " + c.patience.String() + " find a partition", Repeats: true,
+				Config: usual,
 			}, func(t *testing.T, net *gosimnet.Simnet) {
 				cfg := quiet()
 				cfg.KeepAliveInterval, cfg.ConnectionWriteTimeout = c.every, c.patience
