@@ -19,15 +19,14 @@ func TestAReaderThatLeavesBeforeItsTurnHoldsUpNobody(t *testing.T) {
 		toFirst, first := openStream(t, s, "a", "b", ":1")
 		toSecond, second := openStream(t, s, "a", "b", ":2")
 		toThird, third := openStream(t, s, "a", "b", ":3")
-		ended := make(chan error, 1)
-		go func() {
-			_, err := second.Read(make([]byte, 1))
+		ended := make(chan error, 2)
+		read := func(mine, others net.Conn) {
+			_, err := mine.Read(make([]byte, 1))
+			_ = others.SetReadDeadline(time.Unix(0, 0))
 			ended <- err
-		}()
-		go func() {
-			_, _ = first.Read(make([]byte, 1)) // comes first of two that are due at one instant
-			_ = second.SetReadDeadline(time.Unix(0, 0))
-		}()
+		}
+		go read(first, second) // both are due at one instant
+		go read(second, first)
 		time.Sleep(time.Millisecond)
 		say(t, toFirst, "x")
 		say(t, toSecond, "x")
@@ -36,8 +35,8 @@ func TestAReaderThatLeavesBeforeItsTurnHoldsUpNobody(t *testing.T) {
 			sent = time.Now()
 			say(t, toThird, "x")
 		})
-		if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("Read returned %v, want a timeout", err)
+		if one, other := <-ended, <-ended; one != nil || !errors.Is(other, os.ErrDeadlineExceeded) {
+			t.Errorf("the readers got %v and %v, want a byte and a timeout", one, other)
 		}
 		_, err := third.Read(make([]byte, 1))
 		noError(t, err)
