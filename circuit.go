@@ -225,6 +225,7 @@ func (c *Circuit) read(b []byte) (int, error) {
 		case k.failure != nil:
 			return 0, k.report("read")
 		case k.in.finArrived || k.reset:
+			k.net.wakeFirst(k.in.readers)
 			return 0, io.EOF
 		}
 		k.readBy.await("read")

@@ -152,6 +152,7 @@ func (c *Conn) read(b []byte) (int, error) {
 		case c.failure != nil:
 			return 0, c.report("read")
 		case c.in.finArrived || c.readShut || c.reset:
+			c.net.wakeFirst(c.in.readers)
 			return 0, io.EOF
 		}
 		c.readBy.await("read")

@@ -300,8 +300,8 @@ func (op *dial) run(ctx context.Context, d *Dialer, until int64) error {
 	if err := ctx.Err(); err != nil {
 		return contextError(err, false)
 	}
-	op.limit.at = until
 	op.limit.init(s, h, &op.waiting, 0, 4)
+	op.limit.at = until
 	if op.limit.expired() {
 		return expiredError{}
 	}

@@ -60,9 +60,10 @@ func (f *flow) delay(l *link, why purpose, n uint64) int64 {
 	return l.latency(sample{word: draw(f.net.seed, f.key, why, n), n: n, pair: draw(f.net.seed, l.key, drawIdentity, 0)})
 }
 
-// hashString folds s into h: FNV-1a with a strong finish.
+// hashString folds s into h: FNV-1a with a strong finish, and a strong start, so that no difference
+// between two small numbers makes up for one between two first letters.
 func hashString(h uint64, s string) uint64 {
-	h ^= 14695981039346656037
+	h = mix(h + golden)
 	for i := 0; i < len(s); i++ {
 		h = (h ^ uint64(s[i])) * 1099511628211
 	}

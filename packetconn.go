@@ -326,6 +326,9 @@ func (c *PacketConn) receive(b []byte, call string) (n, full int, from netip.Add
 		case c.readBy.expired():
 			return 0, 0, from, os.ErrDeadlineExceeded
 		case c.failure != nil:
+			if len(c.queue) > 0 {
+				c.net.wakeFirst(c.readers)
+			}
 			return 0, 0, from, c.report(call)
 		case len(c.queue) > 0:
 			n, full, from = c.take(b)

@@ -271,7 +271,7 @@ func (s *scheduler) run() {
 		s.reenter()
 		s.set = never
 		if s.closed {
-			s.done(&waiter{queued: true})
+			s.left()
 			s.mu.Unlock()
 			return
 		}

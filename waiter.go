@@ -78,14 +78,30 @@ func (w *waiter) wake() {
 	}
 }
 
-// done gives a waiter back. One that is still to be woken is left to the garbage collector, marked, so that no step is left to it.
+// done gives a waiter back. One that is still to be woken, because it left for another reason, loses its turn: nobody
+// would make the step that is left to it.
 func (s *scheduler) done(w *waiter) {
-	w.woken = true
+	if w.queued {
+		s.unqueue(w)
+	}
+	s.idle = append(s.idle, w)
+	s.left()
+}
+
+// left counts one goroutine fewer inside; Close waits for the last.
+func (s *scheduler) left() {
 	if s.inside--; s.inside == 0 && s.closed {
 		close(s.ended)
 	}
-	if !w.queued {
-		s.idle = append(s.idle, w)
+}
+
+// unqueue takes a waiter out of those that are to be woken one by one.
+func (s *scheduler) unqueue(w *waiter) {
+	w.queued = false
+	i := s.turn + slices.Index(s.ready[s.turn:], w)
+	s.ready = slices.Delete(s.ready, i, i+1)
+	if s.turn == len(s.ready) {
+		s.ready, s.turn = s.ready[:0], 0
 	}
 }
 

@@ -242,7 +242,7 @@ func TestPowerCutsLeaveAMajority(t *testing.T) {
 func TestClogsOfTheWeatherLoseNothing(t *testing.T) {
 	var w gosimnet.Weather
 	w.Clogs.Every, w.Clogs.Last = 2*time.Second, 3*time.Second
-	under(t, 5, 3, w, func(t *testing.T, s *gosimnet.Simnet) {
+	under(t, 4, 3, w, func(t *testing.T, s *gosimnet.Simnet) {
 		begin := time.Now()
 		murmur(t, s, 600)
 		must(t, s.SetWeather(gosimnet.Weather{}))
