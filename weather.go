@@ -107,6 +107,8 @@ func (s *Simnet) SetWeather(w Weather) error {
 		kind := EventFault
 		if w.calm() {
 			kind = EventRepair
+		} else {
+			s.remember("weather: " + w.String())
 		}
 		s.traceFault(kind, "", "", "weather: "+w.String())
 		s.begins(w)
@@ -250,7 +252,8 @@ func (s *Simnet) divide(d *dice) (mend func()) {
 	if len(hosts) < p.Shape.least() {
 		return nil
 	}
-	c := &cut{mode: p.Mode, name: p.Shape.String(), net: s, matches: p.Shape.matcher(hosts, p.OneWay, *d)}
+	c := &cut{mode: p.Mode, net: s}
+	c.divide(p.Shape, hosts, p.OneWay, *d)
 	d.n += 1 << 20
 	s.addCut(c)
 	return func() { s.mendCut(c) }
