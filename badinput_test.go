@@ -119,6 +119,7 @@ func (w *world) calls() map[string]func() error {
 		"Simnet.RepairCircuit": func() error { return w.s.RepairCircuit("a", true, true, true) },
 		"Simnet.RepairHost":    func() error { return w.s.RepairHost("a", true, true, false, true) },
 		"Simnet.ResetConns":    func() error { return second(w.s.ResetConns("", "")) },
+		"Simnet.Seed":          func() error { return none(w.s.Seed()) },
 		"Simnet.SetDownlink":   func() error { return w.s.SetDownlink("a", gosimnet.LinkConfig{}) },
 		"Simnet.SetLink":       func() error { return w.s.SetLink("a", "b", gosimnet.LinkConfig{Loss: 1}) },
 		"Simnet.SetScenario":   func() error { return w.s.SetScenario(gosimnet.Scenario{}) },
