@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"runtime"
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -410,6 +412,46 @@ func TestCallsOfOneInstantGiveOneRun(t *testing.T) {
 			}
 			w.repeats(t, 5000)
 		})
+	}
+}
+
+// What a host's software does at the very instant of a power cut comes to the same, whoever is first.
+func TestAPowerCutAndCallsOfItsInstantGiveOneRun(t *testing.T) {
+	run := func(cut func(s *gosimnet.Simnet, calls func())) (hash string) {
+		bubble(t, func(t *testing.T, s *gosimnet.Simnet) {
+			a := s.Host("a")
+			stream, _ := openStream(t, s, "a", "b", ":80")
+			circuit, _ := openCircuit(t, s, "a", "b")
+			socket, err := a.Dial("udp", "b:53")
+			noError(t, err)
+			dialed := make(chan error, 1)
+			cut(s, func() {
+				for _, c := range []net.Conn{stream, circuit, socket} {
+					say(t, c, "x")
+				}
+				go func() {
+					_, err := a.Dial("tcp", "b:80")
+					dialed <- err
+				}()
+				synctest.Wait()
+			})
+			if err := <-dialed; !errors.Is(err, syscall.ENETDOWN) {
+				t.Errorf("the dial returned %v, want ENETDOWN", err)
+			}
+			for _, c := range []net.Conn{stream, circuit, socket} {
+				if _, err := c.Write([]byte("x")); !errors.Is(err, net.ErrClosed) {
+					t.Errorf("after the instant Write returned %v, want net.ErrClosed", err)
+				}
+			}
+			time.Sleep(time.Second)
+			hash = s.TraceHash()
+		})
+		return hash
+	}
+	one := run(func(s *gosimnet.Simnet, calls func()) { calls(); alter(t, s, "a", gosimnet.SHUTDOWN, gosimnet.POWERON) })
+	other := run(func(s *gosimnet.Simnet, calls func()) { alter(t, s, "a", gosimnet.SHUTDOWN, gosimnet.POWERON); calls() })
+	if one != other {
+		t.Error("the order of calls at one instant makes a difference")
 	}
 }
 

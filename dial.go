@@ -316,7 +316,7 @@ func (op *dial) run(ctx context.Context, d *Dialer, until int64) error {
 	if op.limit.expired() {
 		return expiredError{}
 	}
-	if h.powerOff || op.local.Port() != 0 && h.off(op.local.Port()) {
+	if h.powerOff && !h.vanishing.scheduled() || op.local.Port() != 0 && h.off(op.local.Port()) {
 		return sysErr("connect", syscall.ENETDOWN)
 	}
 	if many(op.dst.Addr()) || !op.local.Addr().IsValid() {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"syscall"
 )
 
 // Faultstate is the health of a circuit or a host: two independent facts, faulty (its network card may lose packets)
@@ -46,7 +47,7 @@ type Alteration int
 // The alterations. UNDEFINED, as an undo, is that nothing changed; it cannot be asked for.
 const (
 	UNDEFINED Alteration = 0
-	SHUTDOWN  Alteration = 1 // takes the power away: connections vanish without a word
+	SHUTDOWN  Alteration = 1 // takes the power away: connections vanish without a word, at the end of the instant; nothing that is sent meanwhile leaves
 	POWERON   Alteration = 2 // gives the power back, and starts the host's software
 	ISOLATE   Alteration = 3 // cuts off: no packet leaves or arrives
 	UNISOLATE Alteration = 4 // ends that
@@ -403,22 +404,42 @@ func (h *Host) alterEnd(a Alteration, port uint16) bool {
 	return true
 }
 
-// powerDown takes everything that lives in the host's memory.
+// powerDown takes everything that lives in the host's memory. What it has on the network a caller takes at the end of the instant,
+// so that what the host's software does at this very instant comes to the same, whoever is first.
 func (h *Host) powerDown() {
-	h.powerOff = true
+	h.powerOff, h.offSince = true, h.net.t
 	for _, p := range h.programs {
 		p.halt()
 	}
 	for len(h.timers) > 0 {
 		h.timers[len(h.timers)-1].withdraw()
 	}
+	if h.net.acting {
+		h.vanish()
+		return
+	}
+	h.vanishing = event{host: h, act: (*vanishEvent)(h)}
+	h.net.after(&h.vanishing, h.net.t)
+}
+
+// vanish ends all that the host has on the network.
+func (h *Host) vanish() {
 	h.dropAll(false)
 	clear(h.ports.waiting)
 }
 
+type vanishEvent Host
+
+// fire is the end of the instant of a power cut.
+func (e *vanishEvent) fire(int64) { (*Host)(e).vanish() }
+
 // powerUp starts the host's software.
 func (h *Host) powerUp() {
 	h.powerOff = false
+	if h.vanishing.scheduled() {
+		h.net.agenda.remove(&h.vanishing)
+		h.vanish()
+	}
 	for _, p := range h.programs {
 		p.start()
 	}
@@ -437,9 +458,12 @@ func (h *Host) dropAll(closing bool) {
 	}
 	h.net.wakeAll(h.lookups, closing)
 	for _, d := range slices.Clone(h.dials) {
-		if closing {
+		switch {
+		case closing:
 			h.net.wakeAll(d.waiting, true)
-		} else {
+		case h.powerOff && d.first == h.offSince:
+			d.finish(sysErr("connect", syscall.ENETDOWN))
+		default:
 			d.finish(net.ErrClosed)
 		}
 	}

@@ -19,6 +19,8 @@ type Host struct {
 	ends             map[uint16]endState // alterations of single endpoints
 	uplink, downlink *wire
 	clock            int64 // logical, after Lamport
+	offSince         int64 // when the power was cut last
+	vanishing        event // the end of that instant
 	created          int64
 
 	name   string
