@@ -269,6 +269,17 @@ func (d *Dialer) until(ctx context.Context, s *Simnet) int64 {
 	return at
 }
 
+// tooLate is the error of a dial that has no time left before it begins.
+func (d *Dialer) tooLate(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return contextError(err, false)
+	}
+	if s := d.host.net; d.until(ctx, s) <= s.t {
+		return expiredError{}
+	}
+	return nil
+}
+
 // dial is a dial under way, and the client's part of a handshake.
 type dial struct {
 	net     *Simnet

@@ -242,7 +242,7 @@ func ExampleSimnet_NewSimnetBatch() {
 	fmt.Println(bad.Err(), network.Host("a").State())
 	// Output:
 	// <nil> ISOLATED true
-	// verb 1 of the batch: gosimnet: unknown host "nobody" ISOLATED
+	// verb 1 of the batch: gosimnet: unknown host "nobody", which neither Host nor AddHost has made ISOLATED
 }
 
 // Code for earlier versions of this package goes on to work.

@@ -29,6 +29,7 @@ type Mop struct {
 
 	packet *packet // what a lost message would need to be delivered after all
 	key    uint64
+	lost   bool
 }
 
 // compare is the order of a queue: time, then flow and number, so that it is the same in every run.
@@ -41,9 +42,22 @@ func (m *Mop) compare(o *Mop) int {
 func (m Mop) String() string {
 	switch {
 	case m.Kind == MopSend:
-		return fmt.Sprintf("%s #%d of %d B %s→%s, sent at %v, due %v", m.What, m.N, m.Size, m.Origin, m.Target, m.Issued, m.Due)
+		return fmt.Sprintf("%s #%d of %d B %s→%s, sent at %v%s", m.What, m.N, m.Size, m.Origin, m.Target, m.Issued, m.end())
+	case m.Target != "" && m.What == "read":
+		return fmt.Sprintf("read %s from %s since %v", m.Origin, m.Target, m.Issued)
 	case m.Target != "":
-		return fmt.Sprintf("%s %s from %s since %v", m.What, m.Origin, m.Target, m.Issued)
+		return fmt.Sprintf("%s %s to %s since %v", m.What, m.Origin, m.Target, m.Issued)
 	}
 	return fmt.Sprintf("%s at %s since %v, due %v", m.What, m.Origin, m.Issued, m.Due)
+}
+
+// end tells when a packet arrives, or was lost, if that was not when it was sent.
+func (m Mop) end() string {
+	switch {
+	case !m.lost:
+		return fmt.Sprintf(", due %v", m.Due)
+	case m.Due > m.Issued:
+		return fmt.Sprintf(", lost at %v", m.Due)
+	}
+	return ""
 }

@@ -134,11 +134,8 @@ func (h *Host) dialPacket(ctx context.Context, d *Dialer, network, address strin
 
 // connectPacket opens a socket that talks to one address alone.
 func (h *Host) connectPacket(ctx context.Context, d *Dialer, network string, f family, from *net.UDPAddr, dst netip.AddrPort) (*PacketConn, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, contextError(err, false)
-	}
-	if d.until(ctx, h.net) <= h.net.t {
-		return nil, expiredError{}
+	if err := d.tooLate(ctx); err != nil {
+		return nil, err
 	}
 	local := netip.AddrPortFrom(h.sourceFor(dst.Addr()), 0)
 	if from != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 )
 
 // PartitionMode is what a partition does with the packets that it stops.
@@ -62,50 +63,59 @@ func (s *Simnet) cutOf(from, to *Host, clog bool) *cut {
 // Partition stops all packets between hosts of different groups, in both directions. Hosts in no group keep all their links. It lasts until heal is called, which
 // may be done more than once; partitions add up. An unknown host, one that is named twice, an unknown mode and fewer than two groups are errors.
 func (s *Simnet) Partition(mode PartitionMode, groups ...[]string) (heal func(), err error) {
-	return s.cutting(mode, fmt.Sprint(groups), func() (func(from, to *Host) bool, error) {
+	return s.cutting(mode, func(c *cut) error {
 		if len(groups) < 2 {
-			return nil, fmt.Errorf("gosimnet: a partition of %d groups divides nothing", len(groups))
+			return fmt.Errorf("gosimnet: a partition of %d groups divides nothing", len(groups))
 		}
 		group := make(map[*Host]int)
+		var who []string
 		for i, names := range groups {
+			var hosts []*Host
 			for _, name := range names {
 				h, err := s.mustHost(name)
 				if err != nil {
-					return nil, err
+					return err
 				}
 				if group[h] != 0 {
-					return nil, fmt.Errorf("gosimnet: host %q is named twice in a partition", name)
+					return fmt.Errorf("gosimnet: host %q is named twice in a partition", name)
 				}
 				group[h] = i + 1
+				hosts = append(hosts, h)
 			}
+			who = append(who, namesOf(hosts, false))
 		}
-		return func(from, to *Host) bool {
+		c.name = strings.Join(who, apart(false))
+		c.matches = func(from, to *Host) bool {
 			a, b := group[from], group[to]
 			return a != 0 && b != 0 && a != b
-		}, nil
+		}
+		return nil
 	})
 }
 
 // CutLink stops all packets from origin to target, in this one direction; "" is any host. See Partition.
 func (s *Simnet) CutLink(mode PartitionMode, origin, target string) (heal func(), err error) {
-	return s.cutting(mode, end(origin, netip.AddrPort{})+"→"+end(target, netip.AddrPort{}), func() (func(from, to *Host) bool, error) {
+	return s.cutting(mode, func(c *cut) error {
 		a, b, err := s.hostPair(origin, target)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return func(from, to *Host) bool {
+		c.name = end(origin, netip.AddrPort{}) + "→" + end(target, netip.AddrPort{})
+		c.matches = func(from, to *Host) bool {
 			return (a == nil || a == from) && (b == nil || b == to)
-		}, nil
+		}
+		return nil
 	})
 }
 
-func (s *Simnet) cutting(mode PartitionMode, name string, matcher func() (func(from, to *Host) bool, error)) (heal func(), err error) {
+// cutting puts a cut into force, once its maker has said what it stops and what it is called.
+func (s *Simnet) cutting(mode PartitionMode, maker func(c *cut) error) (heal func(), err error) {
 	if mode < DropPackets || mode > RejectPackets {
 		return nil, fmt.Errorf("gosimnet: unknown mode %v", mode)
 	}
-	c := &cut{mode: mode, name: name, net: s}
-	err = s.control(func() (err error) {
-		if c.matches, err = matcher(); err != nil {
+	c := &cut{mode: mode, net: s}
+	err = s.control(func() error {
+		if err := maker(c); err != nil {
 			return err
 		}
 		s.addCut(c)

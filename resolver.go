@@ -62,17 +62,20 @@ func (h *Host) dialNameServer(ctx context.Context, network, _ string) (net.Conn,
 	}
 	at := netip.AddrPortFrom(server.addrs[0], domainPort)
 	if strings.HasPrefix(network, "udp") {
-		return h.openQuery(network, at)
+		return h.openQuery(ctx, network, at)
 	}
 	return h.DialContext(ctx, network, at.String())
 }
 
 // openQuery makes the socket of a query.
-func (h *Host) openQuery(network string, to netip.AddrPort) (net.Conn, error) {
+func (h *Host) openQuery(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error) {
 	if err := h.net.enter(); err != nil {
 		return nil, opError("dial", network, nil, udpAddr(to), err)
 	}
 	defer h.net.leave()
+	if err := h.Dialer().tooLate(ctx); err != nil {
+		return nil, opError("dial", network, nil, udpAddr(to), err)
+	}
 	from := h.sourceFor(to.Addr())
 	if !from.IsValid() {
 		return nil, opError("dial", network, nil, udpAddr(to), sysErr("connect", syscall.ENETUNREACH))

@@ -448,6 +448,24 @@ func TestLostQueryIsRepeated(t *testing.T) {
 	})
 }
 
+func TestLookupThatRunsOutOfTimeIsNotSentAgain(t *testing.T) {
+	if resolvConf(t).streams {
+		t.Skip("the machine is configured to resolve over streams")
+	}
+	onNetwork(t, func(t *testing.T, s *gosimnet.Simnet) {
+		a := s.Host("a")
+		must(t, a.SetView("b.", gosimnet.Silence()))
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_, err := a.Resolver().LookupHost(ctx, "b.")
+		lasted(t, start, time.Second)
+		if err == nil || strings.Contains(err.Error(), ":0->") {
+			t.Errorf("%v, want no socket without a port", err)
+		}
+	})
+}
+
 func TestNoAnswerAtAll(t *testing.T) {
 	m := resolvConf(t)
 	for name, fault := range map[string]func(s *gosimnet.Simnet) error{

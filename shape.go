@@ -3,6 +3,7 @@ package gosimnet
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -37,19 +38,20 @@ func Minority(n int) int { return n - Majority(n) }
 // to the second; in a Bridge or a MajoritiesRing, those from a host to one that comes later in the list. It needs
 // two hosts, a Bridge three, and a MajoritiesRing three. See Partition.
 func (s *Simnet) PartitionShaped(mode PartitionMode, shape PartitionShape, oneWay bool, hosts ...string) (heal func(), err error) {
-	return s.cutting(mode, shape.String(), func() (func(from, to *Host) bool, error) {
+	return s.cutting(mode, func(c *cut) error {
 		if shape < UniformSize || shape > MajoritiesRing {
-			return nil, fmt.Errorf("gosimnet: unknown shape %v", shape)
+			return fmt.Errorf("gosimnet: unknown shape %v", shape)
 		}
 		among, err := s.hostsNamed(hosts)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if need := shape.least(); len(among) < need {
-			return nil, fmt.Errorf("gosimnet: %v needs %d hosts, not %d", shape, need, len(among))
+			return fmt.Errorf("gosimnet: %v needs %d hosts, not %d", shape, need, len(among))
 		}
 		s.shaped++
-		return shape.matcher(among, oneWay, dice{s.seed, uint64(shape), drawShape, s.shaped << 20}), nil
+		c.divide(shape, among, oneWay, dice{s.seed, uint64(shape), drawShape, s.shaped << 20})
+		return nil
 	})
 }
 
@@ -107,33 +109,64 @@ func (d *dice) shuffle(hosts []*Host) []*Host {
 	return hosts
 }
 
-// matcher tells which links a partition of the hosts stops.
-func (p PartitionShape) matcher(hosts []*Host, oneWay bool, d dice) func(from, to *Host) bool {
-	n := len(hosts)
+// divide makes the cut a partition of the hosts.
+func (c *cut) divide(p PartitionShape, hosts []*Host, oneWay bool, d dice) {
+	var who string
 	switch p {
 	case Bridge:
-		return bridge(hosts, oneWay)
+		c.matches, who = bridge(hosts, oneWay)
 	case MajoritiesRing:
-		return ring(d.shuffle(hosts), oneWay)
+		c.matches, who = ring(d.shuffle(hosts), oneWay)
 	case Halves:
-		return sides(hosts, n/2, oneWay)
+		c.matches, who = sides(hosts, len(hosts)/2, oneWay)
 	case UniformPartition:
-		return coins(hosts, oneWay, &d)
+		c.matches, who = coins(hosts, oneWay, &d)
+	default:
+		first := p.first(len(hosts), &d)
+		c.matches, who = sides(d.shuffle(hosts), first, oneWay)
 	}
-	first := 1
+	c.name = p.String() + ": " + who
+}
+
+// first is how many of n hosts are on the first of two sides.
+func (p PartitionShape) first(n int, d *dice) int {
 	switch p {
 	case UniformSize:
-		first = 1 + d.upTo(n-1)
+		return 1 + d.upTo(n-1)
 	case RandomHalves:
-		first = n / 2
+		return n / 2
 	case MinorityThird:
-		first = max(1, n/3)
+		return max(1, n/3)
 	}
-	return sides(d.shuffle(hosts), first, oneWay)
+	return 1
+}
+
+// namesOf lists hosts for reports, by name unless their order counts; not more than can be read.
+func namesOf(hosts []*Host, inOrder bool) string {
+	const most = 16
+	var names []string
+	for _, h := range hosts {
+		names = append(names, h.name)
+	}
+	if !inOrder {
+		slices.Sort(names)
+	}
+	if more := len(names) - most; more > 0 {
+		names = append(names[:most], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// apart is how reports separate two sides.
+func apart(oneWay bool) string {
+	if oneWay {
+		return " → "
+	}
+	return " | "
 }
 
 // sides divides hosts after the first few.
-func sides(hosts []*Host, first int, oneWay bool) func(from, to *Host) bool {
+func sides(hosts []*Host, first int, oneWay bool) (stops func(from, to *Host) bool, who string) {
 	side := make(map[*Host]int, len(hosts))
 	for i, h := range hosts {
 		side[h] = 1
@@ -144,11 +177,11 @@ func sides(hosts []*Host, first int, oneWay bool) func(from, to *Host) bool {
 	return func(from, to *Host) bool {
 		a, b := side[from], side[to]
 		return a != 0 && b != 0 && (a < b || a > b && !oneWay)
-	}
+	}, namesOf(hosts[:first], false) + apart(oneWay) + namesOf(hosts[first:], false)
 }
 
 // coins lets each host choose a side.
-func coins(hosts []*Host, oneWay bool, d *dice) func(from, to *Host) bool {
+func coins(hosts []*Host, oneWay bool, d *dice) (stops func(from, to *Host) bool, who string) {
 	for {
 		var heads, tails []*Host
 		for _, h := range hosts {
@@ -174,30 +207,34 @@ func places(hosts []*Host) map[*Host]int {
 }
 
 // bridge divides hosts but for the one in the middle.
-func bridge(hosts []*Host, oneWay bool) func(from, to *Host) bool {
+func bridge(hosts []*Host, oneWay bool) (stops func(from, to *Host) bool, who string) {
 	place, middle := places(hosts), len(hosts)/2+1
 	return func(from, to *Host) bool {
 		a, b := place[from], place[to]
-		apart := a != 0 && b != 0 && (a < middle && b > middle || a > middle && b < middle)
-		return apart && (a < b || !oneWay)
-	}
+		across := a != 0 && b != 0 && (a < middle && b > middle || a > middle && b < middle)
+		return across && (a < b || !oneWay)
+	}, namesOf(hosts[:middle-1], false) + apart(oneWay) + namesOf(hosts[middle:], false) + ", between them " + hosts[middle-1].name
 }
 
 // ring lets each host hear its nearest neighbours on a ring, as few as make a majority with itself, an equal number on
 // both sides; of three hosts, only the one that comes after it.
-func ring(hosts []*Host, oneWay bool) func(from, to *Host) bool {
+func ring(hosts []*Host, oneWay bool) (stops func(from, to *Host) bool, who string) {
 	place, n := places(hosts), len(hosts)
 	after := Majority(n) / 2
 	before := after
 	if before+1+after == n {
 		before--
 	}
+	who = namesOf(hosts, true)
+	if oneWay {
+		who += ", one way"
+	}
 	return func(from, to *Host) bool {
 		a, b := place[from], place[to]
 		if a == 0 || b == 0 || a > b && oneWay {
 			return false
 		}
-		apart := (a - b + n) % n
-		return apart > after && n-apart > before
-	}
+		ahead := (a - b + n) % n
+		return ahead > after && n-ahead > before
+	}, who
 }

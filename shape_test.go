@@ -265,6 +265,73 @@ func TestTheSeedDrawsTheShape(t *testing.T) {
 	}
 }
 
+// dividedNet is a network of hosts that a partition divides.
+func dividedNet(t *testing.T, hosts int, shape gosimnet.PartitionShape, oneWay bool, f func(s *gosimnet.Simnet, heal func(), cut string), listed ...string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := letters(t, 1, hosts)
+		heal, err := s.PartitionShaped(gosimnet.HoldPackets, shape, oneWay, listed...)
+		must(t, err)
+		cuts := s.GetSimnetSnapshot().Cuts
+		if len(cuts) != 1 {
+			t.Fatalf("in force: %q", cuts)
+		}
+		f(s, heal, cuts[0])
+	})
+}
+
+func TestReportsTellWhoIsApart(t *testing.T) {
+	for _, c := range []struct {
+		shape  gosimnet.PartitionShape
+		oneWay bool
+		want   string
+	}{
+		{gosimnet.Halves, false, "HoldPackets Halves: c, e | a, b, d"},
+		{gosimnet.Halves, true, "HoldPackets Halves: c, e → a, b, d"},
+		{gosimnet.Bridge, false, "HoldPackets Bridge: c, e | a, b, between them d"},
+	} {
+		dividedNet(t, 5, c.shape, c.oneWay, func(s *gosimnet.Simnet, heal func(), cut string) {
+			heal()
+			if cut != c.want {
+				t.Errorf("in force: %q, want %q", cut, c.want)
+			}
+			for e := range s.Trace() {
+				if e.Cause != c.want {
+					t.Errorf("in the trace: %q, want %q", e.Cause, c.want)
+				}
+			}
+		}, "e", "c", "d", "b", "a")
+	}
+}
+
+func TestReportsTellTheSidesThatWereDrawn(t *testing.T) {
+	for _, shape := range []gosimnet.PartitionShape{
+		gosimnet.UniformSize, gosimnet.UniformPartition, gosimnet.IsolateSingle, gosimnet.RandomHalves, gosimnet.MinorityThird,
+	} {
+		dividedNet(t, 7, shape, false, func(s *gosimnet.Simnet, heal func(), cut string) {
+			_, who, _ := strings.Cut(strings.ReplaceAll(cut, ", ", ""), ": ")
+			told := strings.Split(who, " | ")
+			slices.Sort(told)
+			if sides := hearings(t, s).sides(); !slices.Equal(told, sides) {
+				t.Errorf("%q is %q", cut, sides)
+			}
+		})
+	}
+}
+
+func TestReportsDoNotListCrowds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newNet(t, nil)
+		for i := range 40 {
+			s.Host(fmt.Sprintf("h%02d", i))
+		}
+		must(t, second(s.PartitionShaped(gosimnet.DropPackets, gosimnet.Halves, false)))
+		if cut := s.GetSimnetSnapshot().Cuts[0]; !strings.Contains(cut, "h15, and 4 more | h20, ") {
+			t.Error(cut)
+		}
+	})
+}
+
 func TestMajoritiesAndMinorities(t *testing.T) {
 	for n, want := range map[int][2]int{1: {1, 0}, 2: {2, 0}, 3: {2, 1}, 4: {3, 1}, 5: {3, 2}, 6: {4, 2}, 7: {4, 3}} {
 		if got := [2]int{gosimnet.Majority(n), gosimnet.Minority(n)}; got != want {

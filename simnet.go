@@ -277,6 +277,9 @@ var (
 	errNoNetwork  = errors.New("gosimnet: a snapshotter of no network; make one with Simnet.Snapshotter")
 )
 
+// Seed is the seed that the network was made with, whatever SetScenario has changed since. Tests draw their own random numbers from it.
+func (s *Simnet) Seed() uint64 { return s.cfg.Seed }
+
 // Host returns the host of a name, which it makes on first use, with one IPv4 and one IPv6 address. Any string that is not
 // empty is a name, but only one that package net could take for a host's can be dialled as a stream. An empty name and a network
 // that has been closed give a host whose every call returns an error that says so.
@@ -364,7 +367,7 @@ func (s *Simnet) mustHost(name string) (*Host, error) {
 	}
 	h := s.hosts[name]
 	if h == nil {
-		return nil, fmt.Errorf("gosimnet: unknown host %q", name)
+		return nil, fmt.Errorf("gosimnet: unknown host %q, which neither Host nor AddHost has made", name)
 	}
 	return h, nil
 }

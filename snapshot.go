@@ -46,7 +46,7 @@ type SimnetSnapshot struct {
 	Xhash string // TraceHash
 
 	Events  []Event  // the last events that are retained, oldest first
-	Cuts    []string // the partitions and cut links in force, in words
+	Cuts    []string // the partitions, cut links and clogs in force, in words: their mode or "clog", and who is apart from whom
 	Weather string   // what goes wrong by itself, in words; "" for nothing
 }
 
@@ -77,6 +77,7 @@ type SimnetPeerStatus struct {
 // SimnetConnSummary is one end of a connection in a snapshot, its origin.
 type SimnetConnSummary struct {
 	OriginIsCli      bool // it dialled
+	Opening          bool // the handshake is not over at the origin
 	Origin           string
 	OriginState      Faultstate
 	OriginConnClosed bool
@@ -312,7 +313,7 @@ func (c *Conn) summary(under []Mop) *SimnetConnSummary {
 		return fmt.Sprintf("%s:%d", h.name, port)
 	}
 	z := &SimnetConnSummary{
-		OriginIsCli: c.dialed, Origin: name(o, c.port), OriginState: c.health(o, t), OriginConnClosed: c.closed || c.reset, OriginPoweroff: o.off(c.port),
+		OriginIsCli: c.dialed, Opening: !c.up && !c.closed && !c.reset && !c.forgotten, Origin: name(o, c.port), OriginState: c.health(o, t), OriginConnClosed: c.closed || c.reset, OriginPoweroff: o.off(c.port),
 		DropSendProb: c.out.current().drop, DeafReadProb: c.in.current().deaf, Network: c.network,
 		DroppedSendQ: newMopQueue(), DeafReadQ: newMopQueue(), ReadQ: newMopQueue(), PreArrQ: newMopQueue(), TimerQ: newMopQueue(),
 		Unread: c.in.unread(),
@@ -368,14 +369,14 @@ func (z *SimnetConnSummary) queues(c *Conn, under []Mop) {
 	}
 	for n := c.out.segments.base; n < c.out.segments.end(); n++ {
 		if seg := c.out.segments.get(n); seg.state == segmentLost {
-			z.DroppedSendQ.add(&Mop{Kind: MopSend, What: "data", Origin: z.Origin, Target: z.Target, N: n, Size: int(seg.end - seg.start),
-				Issued: time.Duration(seg.first), Due: time.Duration(seg.first)})
+			z.DroppedSendQ.add(&Mop{Kind: MopSend, What: seg.what(), Origin: z.Origin, Target: z.Target, N: n, Size: int(seg.end - seg.start),
+				Issued: time.Duration(seg.first), Due: time.Duration(seg.first), lost: true})
 		}
 	}
 	kept := func(to *MopQueue, from *MopQueue, ours func(p *packet) bool) {
 		for m := range from.All() {
 			if ours(m.packet) {
-				m.packet = nil
+				m.packet, m.lost = nil, true
 				to.add(&m)
 			}
 		}
@@ -465,7 +466,11 @@ func (z *SimnetSnapshot) LongString() string {
 		fmt.Fprintf(&b, "  weather: %s\n", z.Weather)
 	}
 	for _, c := range z.Cuts {
-		fmt.Fprintf(&b, "  partition: %s\n", c)
+		if links, ok := strings.CutPrefix(c, "clog "); ok {
+			fmt.Fprintf(&b, "  clog: %s\n", links)
+		} else {
+			fmt.Fprintf(&b, "  partition: %s\n", c)
+		}
 	}
 	for _, p := range z.Peer {
 		b.WriteString(indent(p.String()))
@@ -533,6 +538,9 @@ func (z *SimnetConnSummary) String() string {
 	fmt.Fprintf(&b, "%s %s %s %s: %v", z.Network, z.Origin, arrow, z.Target, z.OriginState)
 	if z.DropSendProb > 0 || z.DeafReadProb > 0 {
 		fmt.Fprintf(&b, ", drops %v, deaf %v", z.DropSendProb, z.DeafReadProb)
+	}
+	if z.Opening {
+		b.WriteString(", opening")
 	}
 	if z.OriginConnClosed {
 		b.WriteString(", closed here")

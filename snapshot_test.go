@@ -52,7 +52,9 @@ func TestSnapshotTellsWhatIsWrong(t *testing.T) {
 		say(t, client, "lost")
 		say(t, ab, "lost", "too")
 		say(t, ba, "x")
-		time.Sleep(300 * ms)
+		time.Sleep(200 * ms)
+		noError(t, client.Close())
+		time.Sleep(100 * ms)
 		text := s.GetSimnetSnapshot().String()
 		for what, want := range map[string][]string{
 			"the state of a":               {"a (", "FAULTY"},
@@ -61,9 +63,9 @@ func TestSnapshotTellsWhatIsWrong(t *testing.T) {
 			"who reads from a stream":      {"read b:80", "since 1.0"},
 			"who reads from a socket":      {"udp", "read waits since 1.0"},
 			"who accepts":                  {":443", "accept waits since 1.0"},
-			"who dials":                    {"dial", ":443 since 1.0"},
+			"who dials":                    {"dial b to ", ":443 since 1.0", "b:49153 → c:443: HEALTHY, opening, "},
 			"the lost messages":            {"dropped:", "message #2 of 4 B", "message #3 of 3 B"},
-			"the lost segment":             {"data #0 of 4 B"},
+			"the lost segment":             {"data #0 of 4 B a:49152→b:80, sent at 1.0", "FIN #1 of 0 B a:49152→b:80, sent at 1.2"},
 			"the retransmission":           {"retransmission"},
 			"the deadline":                 {"read deadline"},
 			"the link that lost packets":   {"a→b"},

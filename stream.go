@@ -526,6 +526,14 @@ type segment struct {
 	fin        bool
 }
 
+// what is the segment in words.
+func (g *segment) what() string {
+	if g.fin && g.start == g.end {
+		return kindFIN.String()
+	}
+	return kindData.String()
+}
+
 // segments is a queue of them, numbered from the first of the stream; a ring whose size is a power of two.
 type segments struct {
 	ring    []segment

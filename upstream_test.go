@@ -108,13 +108,13 @@ func TestTheEarlierSeedCounts(t *testing.T) {
 		cfg.InitialSimnetScenario = 43
 		s := gosimnet.NewSimNet(cfg)
 		defer s.Close()
-		if seed := s.GetSimnetSnapshot().Cfg.Seed; seed != 43 {
+		if seed := s.Seed(); seed != 43 {
 			t.Errorf("the seed is %d", seed)
 		}
 		cfg.Seed = 7
 		both := gosimnet.NewSimNet(cfg)
 		defer both.Close()
-		if seed := both.GetSimnetSnapshot().Cfg.Seed; seed != 7 {
+		if seed := both.Seed(); seed != 7 {
 			t.Errorf("with both the seed is %d", seed)
 		}
 	})

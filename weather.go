@@ -250,7 +250,8 @@ func (s *Simnet) divide(d *dice) (mend func()) {
 	if len(hosts) < p.Shape.least() {
 		return nil
 	}
-	c := &cut{mode: p.Mode, name: p.Shape.String(), net: s, matches: p.Shape.matcher(hosts, p.OneWay, *d)}
+	c := &cut{mode: p.Mode, net: s}
+	c.divide(p.Shape, hosts, p.OneWay, *d)
 	d.n += 1 << 20
 	s.addCut(c)
 	return func() { s.mendCut(c) }

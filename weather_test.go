@@ -94,7 +94,7 @@ func TestAutomaticPartitionsComeAndGo(t *testing.T) {
 		all := faults(s, begin)
 		var lasted, gaps []float64
 		for i, f := range all {
-			if f.what != "DropPackets UniformSize →" {
+			if !strings.HasPrefix(f.what, "DropPackets UniformSize: ") {
 				t.Fatalf("a fault called %q", f.what)
 			}
 			lasted = append(lasted, f.lasted().Seconds())
@@ -122,7 +122,7 @@ func TestAutomaticPartitionsOfEachShapeAndMode(t *testing.T) {
 					for len(s.GetSimnetSnapshot().Cuts) == 0 {
 						time.Sleep(time.Second)
 					}
-					if cuts := s.GetSimnetSnapshot().Cuts; len(cuts) != 1 || cuts[0] != fmt.Sprint(mode, " ", shape) {
+					if cuts := s.GetSimnetSnapshot().Cuts; len(cuts) != 1 || !strings.HasPrefix(cuts[0], fmt.Sprint(mode, " ", shape, ": ")) {
 						t.Errorf("in force: %v", cuts)
 					}
 					h := hearings(t, s)

@@ -18,12 +18,12 @@ const scenarioSwitch = "SIMTEST_SCENARIO"
 // scenarios are tests whose output the other tests look at.
 var scenarios = map[string]func(t *testing.T){
 	"passes": func(t *testing.T) {
-		simtest.Run(t, func(t *testing.T, net *gosimnet.Simnet) { t.Logf("ran with %d", net.GetSimnetSnapshot().Cfg.Seed) })
+		simtest.Run(t, func(t *testing.T, net *gosimnet.Simnet) { t.Logf("ran with %d", net.Seed()) })
 	},
 	"fails": func(t *testing.T) {
 		simtest.Run(t, func(t *testing.T, net *gosimnet.Simnet) {
 			cutAndDial(t, net)
-			t.Errorf("the dial failed with seed %d", net.GetSimnetSnapshot().Cfg.Seed)
+			t.Errorf("the dial failed with seed %d", net.Seed())
 		})
 	},
 	"it's odd (really)": func(t *testing.T) {
@@ -122,7 +122,7 @@ var scenarios = map[string]func(t *testing.T){
 	},
 	"one seed of five": func(t *testing.T) {
 		simtest.Run(t, func(t *testing.T, net *gosimnet.Simnet) {
-			if net.GetSimnetSnapshot().Cfg.Seed == 42 {
+			if net.Seed() == 42 {
 				t.Error("an unlucky seed")
 			}
 		}, simtest.WithSeeds(5), simtest.WithSeed(40))

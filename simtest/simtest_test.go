@@ -354,7 +354,7 @@ func TestSeedOfZeroIsASeed(t *testing.T) {
 	unset(t)
 	cfg := &gosimnet.SimNetConfig{InitialSimnetScenario: 3}
 	simtest.Run(t, func(t *testing.T, net *gosimnet.Simnet) {
-		if got := net.GetSimnetSnapshot().Cfg.Seed; got != 0 {
+		if got := net.Seed(); got != 0 {
 			t.Errorf("seed %d, want 0", got)
 		}
 	}, simtest.WithConfig(cfg), simtest.WithSeed(0))
