@@ -1,7 +1,9 @@
 package simtest
 
 import (
+	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -46,10 +48,22 @@ func (a *attempt) play() {
 // deadlocked reports before a panic of synctest goes on.
 func (a *attempt) deadlocked() {
 	if e := recover(); e != nil {
-		a.outer.Errorf("simtest: seed %d: %v", a.seed, e)
+		a.outer.Errorf("simtest: seed %d: %v%s", a.seed, e, advice(e))
 		a.report()
 		panic(e)
 	}
+}
+
+// advice is what a user can do about a deadlock.
+func advice(e any) string {
+	switch text := fmt.Sprint(e); {
+	case strings.Contains(text, "goroutines remain"):
+		return "\nThe goroutines that are left are listed below. End them before f returns, or in t.Cleanup; those of net/http called persistConn wait until somebody " +
+			"has read and closed the body of a response."
+	case strings.Contains(text, "goroutines in bubble are blocked"):
+		return "\nThe goroutines are listed below. What they wait for is not the network, whose end would have woken them."
+	}
+	return ""
 }
 
 // inside is what happens in the bubble.

@@ -154,7 +154,7 @@ func TestTimeoutIsReported(t *testing.T) {
 	fails(t, "takes too long", []string{
 		"f has not ended after 1h0m0s of virtual time",
 		"Accept was ended after 1h0m0s",
-		"deadlock: all goroutines in bubble are blocked",
+		"deadlock: all goroutines in bubble are blocked", "What they wait for is not the network",
 		"failed with seed 16",
 		"accept waits since 0s",
 	})
@@ -169,7 +169,7 @@ func TestOneReportOfAFailureAndADeadlock(t *testing.T) {
 
 func TestLeakedGoroutineIsReported(t *testing.T) {
 	fails(t, "leaks", []string{
-		"deadlock: main bubble goroutine has exited but blocked goroutines remain",
+		"deadlock: main bubble goroutine has exited but blocked goroutines remain", "End them before f returns",
 		"failed with seed 17", "SIMNET_SEED=17 ", "DropPackets b→a",
 		"panic: deadlock", "scenarios_test.go",
 	})
