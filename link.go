@@ -433,7 +433,8 @@ func (s *Simnet) SetLink(origin, target string, cfg LinkConfig) error {
 		}
 		s.settings = append(slices.DeleteFunc(s.settings, func(c setting) bool { return c.coveredBy(from, to) }), setting{from, to, cfg.own()})
 		s.reconfigure(from, to)
-		s.traceFault(EventFault, origin, target, "link")
+		s.traceFault(EventFault, origin, target, "link: "+cfg.String())
+		s.remember("link " + hostOrAny(from) + "→" + hostOrAny(to) + ": " + cfg.String())
 		return nil
 	})
 }

@@ -138,6 +138,7 @@ type Simnet struct {
 	folded     map[string]*Host       // hosts whose name is not its own folded form, by that
 	members    map[netip.Addr][]*Host // of multicast groups, in canonical order
 	settings   []setting
+	remembered []string // what was set last, for snapshots
 	cuts       []*cut
 	rules      []*rule
 	shown      *packet // to the rules

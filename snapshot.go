@@ -48,6 +48,7 @@ type SimnetSnapshot struct {
 	Events  []Event  // the last events that are retained, oldest first
 	Cuts    []string // the partitions, cut links and clogs in force, in words: their mode or "clog", and who is apart from whom
 	Weather string   // what goes wrong by itself, in words; "" for nothing
+	Set     []string // the last sixteen weathers and links that were set, in words and with their times, oldest first; whether they are in force or not
 }
 
 // SimnetPeerStatus is one host in a snapshot.
@@ -159,8 +160,16 @@ func (s *Simnet) snapshot() *SimnetSnapshot {
 	if !s.weather.calm() {
 		z.Weather = s.weather.String()
 	}
+	z.Set = slices.Clone(s.remembered)
 	z.operations(s)
 	return z
+}
+
+// remember keeps what was set for snapshots, which show it long after the trace has forgotten it.
+func (s *Simnet) remember(what string) {
+	const most = 16
+	s.remembered = append(s.remembered, fmt.Sprintf("at %s: %s", s.time(s.t).UTC().Format("15:04:05.000000000"), what))
+	s.remembered = s.remembered[max(0, len(s.remembered)-most):]
 }
 
 // operations lists what is retained of operations and events.
@@ -464,6 +473,9 @@ func (z *SimnetSnapshot) LongString() string {
 	fmt.Fprintln(&b, z.headline())
 	if z.Weather != "" {
 		fmt.Fprintf(&b, "  weather: %s\n", z.Weather)
+	}
+	for _, set := range z.Set {
+		fmt.Fprintf(&b, "  set %s\n", set)
 	}
 	for _, c := range z.Cuts {
 		if links, ok := strings.CutPrefix(c, "clog "); ok {

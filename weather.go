@@ -107,6 +107,8 @@ func (s *Simnet) SetWeather(w Weather) error {
 		kind := EventFault
 		if w.calm() {
 			kind = EventRepair
+		} else {
+			s.remember("weather: " + w.String())
 		}
 		s.traceFault(kind, "", "", "weather: "+w.String())
 		s.begins(w)

@@ -1,6 +1,7 @@
 package gosimnet_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -38,6 +39,36 @@ func TestWeatherIsShownInSnapshotsAndTraces(t *testing.T) {
 		}
 		if got, want := strings.Join(traced, ", "), "fault weather: clogs every 1h0m0s for 1m0s, repair weather: calm"; got != want {
 			t.Errorf("the trace has %q, want %q", got, want)
+		}
+	})
+}
+
+// What a swarm drew is to be seen in the report of a failure, which may come when all has been healed.
+func TestSnapshotsRememberWhatWasSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newNet(t, &gosimnet.SimNetConfig{TraceLimit: -1})
+		s.Host("a")
+		s.Host("b")
+		link, weather := gosimnet.Swarm(3, "a", "b")
+		must(t, s.SetLink("", "a", link))
+		time.Sleep(time.Second)
+		must(t, s.SetWeather(weather))
+		s.Heal()
+		snap := s.GetSimnetSnapshot()
+		want := []string{"at 00:00:00.000000000: link *→a: " + link.String(), "at 00:00:01.000000000: weather: " + weather.String()}
+		if !slices.Equal(snap.Set, want) {
+			t.Errorf("set was %q, want %q", snap.Set, want)
+		}
+		for _, w := range want {
+			if text := snap.LongString(); !strings.Contains(text, "  set "+w+"\n") {
+				t.Errorf("no %q in\n%s", w, text)
+			}
+		}
+		for range 20 {
+			must(t, s.SetLink("a", "b", gosimnet.LinkConfig{}))
+		}
+		if n := len(s.GetSimnetSnapshot().Set); n != 16 {
+			t.Errorf("%d are remembered", n)
 		}
 	})
 }
