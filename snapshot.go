@@ -46,6 +46,7 @@ type SimnetSnapshot struct {
 	Xhash string // TraceHash
 
 	Events  []Event  // the last events that are retained, oldest first
+	Faults  []Event  // the last 64 faults, repairs and changes of power, oldest first, whether they are among Events or not
 	Cuts    []string // the partitions, cut links and clogs in force, in words: their mode or "clog", and who is apart from whom
 	Weather string   // what goes wrong by itself, in words; "" for nothing
 	Set     []string // the last sixteen weathers and links that were set, in words and with their times, oldest first; whether they are in force or not
@@ -160,6 +161,7 @@ func (s *Simnet) snapshot() *SimnetSnapshot {
 	if !s.weather.calm() {
 		z.Weather = s.weather.String()
 	}
+	z.Faults = s.faults()
 	z.Set = slices.Clone(s.remembered)
 	z.operations(s)
 	return z
@@ -306,8 +308,11 @@ func (l waitlist) describe() (s string) {
 }
 
 func (d *dial) describe() string {
-	if d.there != nil {
+	switch {
+	case d.there != nil:
 		return d.there.addr
+	case d.to != nil:
+		return end(d.to.name, d.dst)
 	}
 	return d.dst.String()
 }
@@ -563,7 +568,15 @@ func (z *SimnetConnSummary) String() string {
 	if z.TargetPoweroff {
 		b.WriteString(", power off there")
 	}
-	fmt.Fprintf(&b, ", unsent %d B, in flight %d B, unread %d B\n", z.SendBuffer, z.InFlight, z.Unread)
+	for _, n := range []struct {
+		what  string
+		bytes int
+	}{{"unsent", z.SendBuffer}, {"in flight", z.InFlight}, {"unread", z.Unread}} {
+		if n.bytes > 0 {
+			fmt.Fprintf(&b, ", %s %d B", n.what, n.bytes)
+		}
+	}
+	b.WriteByte('\n')
 	if z.Qs != "" {
 		b.WriteString(indent(z.Qs))
 	}

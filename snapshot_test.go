@@ -63,7 +63,7 @@ func TestSnapshotTellsWhatIsWrong(t *testing.T) {
 			"who reads from a stream":      {"read b:80", "since 1.0"},
 			"who reads from a socket":      {"udp", "read waits since 1.0"},
 			"who accepts":                  {":443", "accept waits since 1.0"},
-			"who dials":                    {"dial b to ", ":443 since 1.0", "b:49153 → c:443: HEALTHY, opening, "},
+			"who dials":                    {"dial b to c:443 since 1.0", "b:49153 → c:443: HEALTHY, opening\n"},
 			"the lost messages":            {"dropped:", "message #2 of 4 B", "message #3 of 3 B"},
 			"the lost segment":             {"data #0 of 4 B a:49152→b:80, sent at 1.0", "FIN #1 of 0 B a:49152→b:80, sent at 1.2"},
 			"the retransmission":           {"retransmission"},
@@ -377,6 +377,36 @@ func TestSnapshotCountsAreConsistentAtEveryInstant(t *testing.T) {
 		}
 		if read := arrived.Load(); read != all {
 			t.Errorf("%d of %d bytes were read", read, all)
+		}
+	})
+}
+
+func TestFaultsOutliveOtherEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := threeHosts(t, &gosimnet.SimNetConfig{TraceLimit: 4})
+		alter(t, s, "c", gosimnet.SHUTDOWN, gosimnet.POWERON)
+		_, err := s.Host("b").ListenPacket("udp", ":9")
+		noError(t, err)
+		u, err := s.Host("a").Dial("udp", "b:9")
+		noError(t, err)
+		for range 10 {
+			say(t, u, "x")
+			time.Sleep(time.Second)
+		}
+		noError(t, s.FaultHost("a", drop(0.5), false))
+		var kinds []string
+		for _, e := range s.GetSimnetSnapshot().Faults {
+			kinds = append(kinds, e.Kind+" "+e.From+" "+e.Cause)
+		}
+		if want := []string{"power c SHUTDOWN", "fault a drop 0.5 deaf 0"}; !slices.Equal(kinds, want) {
+			t.Errorf("the faults are %q, want %q", kinds, want)
+		}
+		for i := range 100 {
+			noError(t, s.FaultHost("a", drop(float64(i)/100), false))
+			time.Sleep(time.Second)
+		}
+		if all := s.GetSimnetSnapshot().Faults; len(all) != 64 || all[63].Cause != "drop 0.99 deaf 0" {
+			t.Errorf("%d faults are kept, the last %v", len(all), all[len(all)-1])
 		}
 	})
 }

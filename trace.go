@@ -115,8 +115,9 @@ type tracer struct {
 	buf   []byte
 	last  int64 // the time of the last event that was encoded
 	ring  []record
-	count int64  // of all events
-	flows uint64 // named so far
+	harm  []record // the last faults, which other events do not drive out
+	count int64    // of all events
+	flows uint64   // named so far
 	spare *noted
 }
 
@@ -129,6 +130,31 @@ func (t *tracer) add(s *Simnet, r record) {
 	if kept := t.next(s.cfg.TraceLimit); kept != nil {
 		*kept = r
 	}
+	if r.fault() {
+		t.harm = append(t.harm, r)
+		t.harm = t.harm[max(0, len(t.harm)-keptFaults):]
+	}
+}
+
+// keptFaults is how many faults a snapshot shows at most.
+const keptFaults = 64
+
+// fault reports whether the event is a fault or the end of one.
+func (r *record) fault() bool {
+	return r.flow == nil && (r.kind == EventFault || r.kind == EventRepair || r.kind == EventPower)
+}
+
+// faults lists the last faults, oldest first, those of calls of this very instant included.
+func (s *Simnet) faults() (all []Event) {
+	for i := range s.trace.harm {
+		all = append(all, s.event(&s.trace.harm[i]))
+	}
+	for r := range s.fresh() {
+		if r.fault() {
+			all = append(all, s.event(r))
+		}
+	}
+	return all[max(0, len(all)-keptFaults):]
 }
 
 const hashBlock = 4 << 10
@@ -347,6 +373,13 @@ func (s *Simnet) records() iter.Seq[*record] {
 		if s.cfg.TraceLimit <= 0 {
 			return
 		}
+		s.fresh()(yield)
+	}
+}
+
+// fresh lists what calls of this very instant have done.
+func (s *Simnet) fresh() iter.Seq[*record] {
+	return func(yield func(*record) bool) {
 		for _, op := range slices.SortedFunc(slices.Values(s.pending), issued.compare) {
 			if o, ok := op.op.(*noted); ok && !yield(&o.rec) {
 				return

@@ -43,14 +43,11 @@ func (a *attempt) text(snap *gosimnet.SimnetSnapshot, lines int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "simtest: %s failed with seed %d. To run it again:\n\n", a.plan.name, a.seed)
 	fmt.Fprintf(&b, "\t%s\n", a.plan.again(a.seed))
-	var faults []gosimnet.Event
-	for _, e := range snap.Events {
-		switch e.Kind {
-		case gosimnet.EventFault, gosimnet.EventRepair, gosimnet.EventPower:
-			faults = append(faults, e)
-		}
+	if len(snap.Faults) > 0 {
+		list(&b, "faults", snap.Faults, shownFaults)
+	} else {
+		b.WriteString("\nThere were no faults.\n")
 	}
-	list(&b, "faults", faults, shownFaults)
 	if lines > 0 {
 		fmt.Fprintf(&b, "\nThe network when the run failed:\n\n%s", firstLines(snap.LongString(), lines))
 	}
