@@ -16,7 +16,8 @@ import (
 )
 
 // why the scenarios do not always repeat.
-const why = "kfake's own select: the last answer to what comes on a connection with its end is sent, or not; the records are the same"
+const why = "kfake's own select: the last answer to what comes on a connection with its end is sent, or not; " +
+	"compare records, not traces"
 
 // records is how many the producer sends, one every 100 ms.
 const records = 100
