@@ -17,7 +17,7 @@ import (
 
 // why the scenarios do not always repeat.
 const why = "kfake's own select: the last answer to what comes on a connection with its end is sent, or not; " +
-	"compare records, not traces"
+	"with GOMAXPROCS=1, and without -race, all runs are alike"
 
 // records is how many the producer sends, one every 100 ms.
 const records = 100
