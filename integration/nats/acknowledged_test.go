@@ -41,7 +41,7 @@ func (c *client) publish(t *testing.T, js jetstream.JetStream, what string, o ..
 	}
 }
 
-// outage is a power cut of the server while message 20 is under way, 2.5 to 7 s after the first.
+// outage is a power cut of the server while message 20 is under way. The power is back 7 s after message 0.
 type outage struct {
 	name      string
 	cut       gosimnet.Alteration // of the server, at 2.005 s, when the message is under way
