@@ -76,14 +76,14 @@ func (o outage) begin(t *testing.T, network *gosimnet.Simnet) {
 
 // The server acknowledges a message when it is in a file, so that none is lost that was acknowledged; whoever gets no
 // acknowledgement publishes again. The server, started anew with what was on its disk at the power cut, knows by the
-// message's identity whether it has it already, and says so. A message without identity is there twice. The server
-// syncs always here: by default it does not, and loses messages: https://github.com/nats-io/nats-server/issues/7564.
+// message's identity whether it has it already, and says so. A message without identity is there twice. What its disk
+// has is here what its operating system has: without SyncAlways a real power cut takes more,
+// https://github.com/nats-io/nats-server/issues/7564.
 func TestNoAcknowledgedMessageIsLostByAPowerCut(t *testing.T) {
 	for _, o := range outages {
 		t.Run(o.name, func(t *testing.T) {
 			scenario.Run(t, scenario.Scenario{
 				Software: software, Why: why,
-				Slow:  true, // it syncs files
 				Shows: "a power cycle of a JetStream server, when " + o.name + ": no acknowledged message is lost",
 			}, func(t *testing.T, network *gosimnet.Simnet) {
 				forget()

@@ -19,7 +19,7 @@ const software = "github.com/nats-io/nats.go v1.55.0, github.com/nats-io/nats-se
 
 // why the scenarios do not always repeat.
 const why = "nats.go's flusher and the server's write loop: what is written at one instant is one segment, or several; " +
-	"with GOMAXPROCS=1 nearly all runs are alike that sync no files"
+	"with GOMAXPROCS=1 most runs are alike"
 
 // TestMain has goroutines run one after the other, so that those that one instant sets going do so in one order in
 // nearly all runs. It fails if anything is left running after all tests.

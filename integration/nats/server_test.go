@@ -49,9 +49,8 @@ func serve(t *testing.T, network *gosimnet.Simnet) {
 func run(ctx context.Context, host *gosimnet.Host, dir string, last func()) error {
 	srv, err := server.NewServer(&server.Options{
 		ServerName: "nats", DontListen: true, NoLog: true, NoSigs: true,
+		JetStream: true, StoreDir: dir, JetStreamMaxMemory: 1 << 20, JetStreamMaxStore: 1 << 24,
 		DisableShortFirstPing: true, // it comes at random, without a seed; two minutes later it does no harm
-		JetStream:             true, StoreDir: dir, SyncAlways: true,
-		JetStreamMaxMemory: 1 << 20, JetStreamMaxStore: 1 << 24,
 	})
 	if err != nil {
 		return err
