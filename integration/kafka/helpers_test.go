@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"runtime"
 	"testing"
 	"time"
 
@@ -17,8 +18,12 @@ import (
 // software is what the scenarios run.
 const software = "github.com/twmb/franz-go v1.22.3 with its kfake"
 
-// TestMain fails if anything is left running after all tests.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain has goroutines run one after the other, so that those that one instant sets going do so in one order in
+// nearly all runs. It fails if anything is left running after all tests.
+func TestMain(m *testing.M) {
+	runtime.GOMAXPROCS(1)
+	goleak.VerifyTestMain(m)
+}
 
 // topic has one partition, the leader of which is broker 0, on host "kafka0".
 const topic = "topic"

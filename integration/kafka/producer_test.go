@@ -16,7 +16,8 @@ import (
 )
 
 // why the scenarios do not always repeat.
-const why = "kfake's own select: the last answer to what comes on a connection with its end is sent, or not; the records are the same"
+const why = "kfake's own select: the last answer to what comes on a connection with its end is sent, or not; " +
+	"with GOMAXPROCS=1, and without -race, all runs are alike"
 
 // records is how many the producer sends, one every 100 ms.
 const records = 100
@@ -92,9 +93,9 @@ type isolation struct {
 // isolations are those that make a difference: record 20 takes 10 ms to the broker, and its acknowledgement 10 ms
 // back.
 //
-// All is over for the old connection after two seconds. If the leader stays, its SYNs go out after 4.1, 5.1 and 7.1
-// s, and three round trips later, of which one is for the versions of the protocol, it has its acknowledgement. If
-// the leader moves, the producer has been told before.
+// The producer gives up the old connection at 4 s, two seconds after record 20. If the leader stays, SYNs for a new
+// one go out at 4.1, 5.1 and 7.1 s, and three round trips after the last, one of which is for the versions of the
+// protocol, there is the acknowledgement. If the leader moves, the producer learns it from another broker at once.
 var isolations = []isolation{
 	{"the request is lost", 2005 * time.Millisecond, false, 7160 * time.Millisecond, 59, 86},
 	{"the request is lost, and the leader moves", 2005 * time.Millisecond, true, 4120 * time.Millisecond, 89, 0},

@@ -17,8 +17,16 @@ import (
 // software is what the scenarios run.
 const software = "github.com/nats-io/nats.go v1.55.0, github.com/nats-io/nats-server/v2 v2.15.3"
 
-// TestMain fails if anything is left running after all tests.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// why the scenarios do not always repeat.
+const why = "nats.go's flusher and the server's write loop: what is written at one instant is one segment, or several; " +
+	"with GOMAXPROCS=1 most runs are alike"
+
+// TestMain has goroutines run one after the other, so that those that one instant sets going do so in one order in
+// nearly all runs. It fails if anything is left running after all tests.
+func TestMain(m *testing.M) {
+	runtime.GOMAXPROCS(1)
+	goleak.VerifyTestMain(m)
+}
 
 // dialer dials from a host, and gives up after a second.
 type dialer struct{ host *gosimnet.Host }
@@ -27,7 +35,8 @@ func (d dialer) Dial(network, address string) (net.Conn, error) {
 	return d.host.DialTimeout(network, address, time.Second)
 }
 
-// client is a connection that tells whether it is up. While it is not, nobody may call its methods: see the package's documentation.
+// client is a connection that tells whether it is up. While it is not, nobody may call its methods: see the package's
+// documentation.
 type client struct {
 	*nats.Conn
 	start time.Time
@@ -40,8 +49,8 @@ type client struct {
 	down         func() // called when the connection is lost, half a second before the first try to connect again
 }
 
-// connect makes a client on a host: it pings every two seconds, takes a server for dead that owes it two answers, and tries to connect again
-// half a second after each failure.
+// connect makes a client on a host: it pings every two seconds, takes a server for dead that owes it two answers, and
+// tries to connect again half a second after each failure.
 func connect(t *testing.T, network *gosimnet.Simnet, host string) *client {
 	t.Helper()
 	c := &client{up: make(chan struct{})}
@@ -79,7 +88,7 @@ func (c *client) found() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.reconnected = time.Since(c.start)
-	close(c.up)
+	time.AfterFunc(time.Millisecond, func() { close(c.up) }) // after the ping with which reconnecting ends
 }
 
 // wait waits until the connection is up.
@@ -124,7 +133,8 @@ func stored(t *testing.T, network *gosimnet.Simnet, name string) (values []strin
 	return values
 }
 
-// forget makes the process forget the timers that nats.go keeps in a sync.Pool, which are of the bubble that went before.
+// forget makes the process forget the timers that nats.go keeps in a sync.Pool, which are of the bubble that went
+// before.
 func forget() {
 	runtime.GC()
 	runtime.GC()
@@ -142,8 +152,8 @@ func alter(t *testing.T, network *gosimnet.Simnet, after time.Duration, how gosi
 // roundTrip is that of a network with the defaults.
 const roundTrip = 20 * time.Millisecond
 
-// exactly fails the test if something did not happen when it should have. Every packet arrives a few nanoseconds after its latency is over, so that
-// less than a microsecond is no difference.
+// exactly fails the test if something did not happen when it should have. Every packet arrives a few nanoseconds
+// after its latency is over, so that less than a microsecond is no difference.
 func exactly(t *testing.T, what string, got, want time.Duration) {
 	t.Helper()
 	if (got - want).Abs() >= time.Microsecond {

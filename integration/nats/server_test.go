@@ -15,8 +15,8 @@ import (
 	"github.com/glycerine/gosimnet"
 )
 
-// serve makes a NATS server the software of host "nats". Its streams are in files, which survive power cuts as they are at the cut: what the
-// server writes when it is shut down goes where nobody looks.
+// serve makes a NATS server the software of host "nats". Its streams are in files, which survive power cuts as they
+// are at the cut: what the server writes when it is shut down goes where nobody looks.
 func serve(t *testing.T, network *gosimnet.Simnet) {
 	t.Helper()
 	dir := t.TempDir()
@@ -44,12 +44,13 @@ func serve(t *testing.T, network *gosimnet.Simnet) {
 	})
 }
 
-// run is one run of the server with its files in a directory, until the context is cancelled. Then it does something before it shuts the server down.
+// run is one run of the server with its files in a directory, until the context is cancelled. Then it does something
+// before it shuts the server down.
 func run(ctx context.Context, host *gosimnet.Host, dir string, last func()) error {
 	srv, err := server.NewServer(&server.Options{
 		ServerName: "nats", DontListen: true, NoLog: true, NoSigs: true,
-		DisableShortFirstPing: true, // after a time that is random, and has no seed: two minutes later it harms no scenario
-		JetStream:             true, StoreDir: dir, SyncAlways: true, JetStreamMaxMemory: 1 << 20, JetStreamMaxStore: 1 << 24,
+		JetStream: true, StoreDir: dir, JetStreamMaxMemory: 1 << 20, JetStreamMaxStore: 1 << 24,
+		DisableShortFirstPing: true, // it comes at random, without a seed; two minutes later it does no harm
 	})
 	if err != nil {
 		return err
