@@ -469,13 +469,14 @@ func (c *Circuit) Close() error {
 	if err := k.enter(); err != nil {
 		return k.opErr("close", err)
 	}
+	defer k.net.leave() // not before it is closed: what would arrive meanwhile is never read
 	for _, p := range c.inbox {
 		c.consumed(p)
 	}
 	c.inbox = nil
 	c.release()
-	k.net.leave()
-	return k.Close()
+	k.close()
+	return nil
 }
 
 // SetDeadline sets both deadlines, as Conn's does.

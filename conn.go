@@ -326,6 +326,12 @@ func (c *Conn) Close() error {
 		return c.opErr("close", err)
 	}
 	defer c.net.leave()
+	c.close()
+	return nil
+}
+
+// close ends this end, which has not been closed.
+func (c *Conn) close() {
 	c.closed = true
 	c.net.note(&c.out.flow, EventClose, "")
 	c.wakeAll(true)
@@ -343,7 +349,6 @@ func (c *Conn) Close() error {
 		c.waitLinger()
 		c.settled()
 	}
-	return nil
 }
 
 // wakeAll wakes everybody who waits at this end.

@@ -94,10 +94,9 @@ func stepDown(t *testing.T, net *gosimnet.Simnet, how isolation, late, checks ti
 	c.judge(t)
 }
 
-// A leader that hears nothing, but is heard, keeps all others from an election by its heartbeats, and commits
-// nothing. Without CheckQuorum that goes on for ever; with it, it is over after four time-outs. Such a switch
-// brought down Cloudflare's etcd in November 2020 ("A Byzantine failure in the real world");
-// raft.Config.CheckQuorum.
+// A leader that hears nothing, but is heard, keeps all others from an election by its heartbeats, and commits nothing.
+// Without CheckQuorum that goes on for ever; with it, it is over after four time-outs: raft.Config.CheckQuorum, and the
+// discussion of stale leaders in etcd-io/etcd#8334.
 func TestDeafLeader(t *testing.T) {
 	for name, checkQuorum := range map[string]bool{"with CheckQuorum": true, "without CheckQuorum": false} {
 		t.Run(name, func(t *testing.T) {

@@ -66,8 +66,9 @@ func (l *list) newMember(t *testing.T) *memberlist.Memberlist {
 	return m
 }
 
-// config is that for a LAN, on a simulated host. Everything is exchanged more often, which makes scenarios shorter, probes
-// and gossip never fall on the same instant, and packets are not compressed, which would take most of the real time.
+// config is that for a LAN, on a simulated host. Everything is exchanged more often, and the dead are sooner forgotten, which
+// makes scenarios shorter; probes and gossip never fall on the same instant; and packets are not compressed, which would
+// take most of the real time.
 func config(t *testing.T, host *gosimnet.Host, c *census) *memberlist.Config {
 	t.Helper()
 	transport, err := newTransport(host)
@@ -76,7 +77,7 @@ func config(t *testing.T, host *gosimnet.Host, c *census) *memberlist.Config {
 	}
 	cfg := memberlist.DefaultLANConfig()
 	cfg.GossipInterval += time.Microsecond
-	cfg.PushPullInterval = pushPull / 2
+	cfg.PushPullInterval, cfg.GossipToTheDeadTime = pushPull/2, 10*time.Second
 	cfg.Name, cfg.Transport, cfg.LogOutput, cfg.EnableCompression = host.Name(), transport, c, false
 	return cfg
 }
@@ -164,7 +165,7 @@ func TestConvergence(t *testing.T) {
 	})
 }
 
-// One datagram in twenty is lost, for a minute. One ping in ten fails, but indirect pings and the ping over a
+// One datagram in twenty is lost, for half a minute. One ping in ten fails, but indirect pings and the ping over a
 // stream, which TCP repairs, save everybody: nobody is believed dead. A node that is dead indeed is found out by
 // all, after the suspicion time-out, 4·log10(50) probe intervals if others confirm it, six times as much if nobody
 // does.
@@ -173,17 +174,17 @@ func TestConvergence(t *testing.T) {
 // came with hashicorp/memberlist#37.
 func TestLossKillsNobody(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
-		Software: software, Shows: "50 nodes for 1 min at 5 % loss: no false death; a real one is found out",
+		Software: software, Shows: "50 nodes for 30 s at 5 % loss: no false death; a real one is found out",
 		Why: random, Slow: true,
 		Config: &gosimnet.SimNetConfig{Link: gosimnet.LinkConfig{Loss: 0.05}},
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		l, _ := newList(t, net)
-		time.Sleep(time.Minute)
+		time.Sleep(30 * time.Second)
 		if n := l.census.lost(); n != 0 {
 			t.Errorf("%d were believed dead", n)
 		}
-		if n := l.census.logged("Failed UDP ping"); n < 100 {
-			t.Errorf("%d of 3000 pings failed, want 100 or more", n)
+		if n := l.census.logged("Failed UDP ping"); n < 50 {
+			t.Errorf("%d of 1500 pings failed, want 50 or more", n)
 		}
 
 		dead := l.nodes[size-1]
@@ -281,14 +282,14 @@ func TestShortPartition(t *testing.T) {
 // hashicorp/memberlist#222 and metallb/metallb#589; the remedy is what MetalLB does.
 func TestPartitionedHalvesMergeWhenOneJoins(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
-		Software: software, Shows: "two halves of 25 stay apart after a partition of 90 s, until one node joins",
+		Software: software, Shows: "two halves of 25 stay apart after a partition of 1 min, until one node joins",
 		Why: random, Slow: true,
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		l, _ := newList(t, net)
 		heal := partition(t, net)
 		start := time.Now()
 		t.Logf("divided %v after the partition", l.census.reaches(t, size*size/2, time.Minute))
-		time.Sleep(90*time.Second - time.Since(start))
+		time.Sleep(time.Minute - time.Since(start))
 		heal()
 		l.census.stays(t, pushPull)
 		join(t, l.nodes[1], address(net, "n1"))

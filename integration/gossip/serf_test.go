@@ -117,14 +117,14 @@ func TestSerfUserEventUnderLoss(t *testing.T) {
 // memberlist's do not. That they can is the question of hashicorp/serf#605.
 func TestSerfHalvesMergeByThemselves(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
-		Software: serfSoftware, Shows: "two halves of 25 merge by themselves after a partition of 90 s",
+		Software: serfSoftware, Shows: "two halves of 25 merge by themselves after a partition of 1 min",
 		Why: random, Slow: true,
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		a, _ := newAgents(t, net)
 		heal := partition(t, net)
 		start := time.Now()
 		a.census.reaches(t, size*size/2, time.Minute)
-		time.Sleep(90*time.Second - time.Since(start))
+		time.Sleep(time.Minute - time.Since(start))
 		for _, s := range a.nodes {
 			if n := alive(s); n != size/2 {
 				t.Errorf("%s has %d members alive, want %d", s.LocalMember().Name, n, size/2)

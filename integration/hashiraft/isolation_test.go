@@ -29,8 +29,8 @@ var isolations = []struct {
 // over. The others elect another within the time-outs they are configured with. When it is heard again nobody is
 // elected: it follows, and has everything that was promised meanwhile.
 //
-// One node that hears nothing and goes on talking is what brought down Cloudflare's etcd in November 2020 ("A
-// Byzantine failure in the real world"). That the return of such a node deposes the leader is hashicorp/raft#474.
+// A server that is heard and hears nothing disrupted a cluster in Hoverbear/old-raft-rs#27; that the return of such a server
+// deposes the leader is what hashicorp/raft#474, the pre-vote, is about.
 func TestIsolatedLeaderIsReplaced(t *testing.T) {
 	for _, isolation := range isolations {
 		t.Run(isolation.name, func(t *testing.T) {
