@@ -61,6 +61,9 @@ require (
 	github.com/fatih/color v1.16.0 // indirect
 	github.com/filecoin-project/go-clock v0.1.0 // indirect
 	github.com/flynn/noise v1.1.0 // indirect
+	connectrpc.com/connect v1.21.1 // indirect
+	github.com/coder/websocket v1.8.15 // indirect
+	github.com/fatih/color v1.13.0 // indirect
 	github.com/glycerine/idem v0.20.7 // indirect
 	github.com/glycerine/one_tree_rwmut v1.0.0 // indirect
 	github.com/glycerine/rbtree v0.2.1 // indirect
