@@ -9,6 +9,8 @@ require (
 	github.com/dolthub/vitess v0.0.0-20250512224608-8fb9c6ea092c
 	github.com/eclipse/paho.mqtt.golang v1.5.1
 	github.com/emersion/go-smtp v0.26.0
+	connectrpc.com/connect v1.21.1
+	github.com/coder/websocket v1.8.15
 	github.com/glycerine/gosimnet v0.0.0
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/hashicorp/go-hclog v1.6.3
