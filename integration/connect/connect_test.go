@@ -33,10 +33,6 @@ const (
 	buy   = "/shop.v1.Shop/Buy"   // and one without
 )
 
-// http2Flushes is why runs over HTTP/2 differ.
-const http2Flushes = "the HTTP/2 server of net/http selects among frames read, frames written and handlers' wishes, and flushes " +
-	"accordingly: compare outcomes and times"
-
 // text is the message, both ways.
 type text = wrapperspb.StringValue
 
@@ -52,14 +48,6 @@ var protocols = []protocol{
 	{"connect over HTTP/2", true, nil},
 	{"grpc", true, []connect.ClientOption{connect.WithGRPC()}},
 	{"grpc-web", false, []connect.ClientOption{connect.WithGRPCWeb()}},
-}
-
-// why says why runs by this protocol differ.
-func (p protocol) why() string {
-	if p.http2 {
-		return http2Flushes
-	}
-	return ""
 }
 
 func (p protocol) versions() *http.Protocols {
@@ -153,7 +141,7 @@ func TestCutServerStream(t *testing.T) {
 		} {
 			t.Run(p.name+", "+test.name, func(t *testing.T) {
 				scenario.Run(t, scenario.Scenario{
-					Software: software, Shows: "a stream that is cut between messages: " + p.name + ", " + test.name, Repeats: !p.http2, Why: p.why(),
+					Software: software, Shows: "a stream that is cut between messages: " + p.name + ", " + test.name, Repeats: true,
 				}, func(t *testing.T, net *gosimnet.Simnet) {
 					s := &shop{count: numbers}
 					s.open(t, net)
@@ -186,7 +174,7 @@ func TestCutMessage(t *testing.T) {
 	for _, p := range protocols {
 		t.Run(p.name, func(t *testing.T) {
 			scenario.Run(t, scenario.Scenario{
-				Software: software, Shows: "a message that is cut after half of it: " + p.name, Repeats: !p.http2, Why: p.why(),
+				Software: software, Shows: "a message that is cut after half of it: " + p.name, Repeats: true,
 				Config: &gosimnet.SimNetConfig{SendBuffer: 4 << 20, ReceiveBuffer: 4 << 20},
 			}, func(t *testing.T, net *gosimnet.Simnet) {
 				s := &shop{count: func(ctx context.Context, s *connect.ServerStream[text]) error {
@@ -232,7 +220,7 @@ func TestCutConversation(t *testing.T) {
 		}
 		t.Run(p.name, func(t *testing.T) {
 			scenario.Run(t, scenario.Scenario{
-				Software: software, Shows: "a conversation that a power cycle cuts: " + p.name, Why: p.why(),
+				Software: software, Shows: "a conversation that a power cycle cuts: " + p.name, Repeats: true,
 			}, func(t *testing.T, net *gosimnet.Simnet) {
 				(&shop{}).open(t, net)
 				stream := visit(t, net, p, chat).CallBidiStream(t.Context())
@@ -270,7 +258,7 @@ func TestDeadlineReachesTheServer(t *testing.T) {
 	for _, p := range protocols {
 		t.Run(p.name, func(t *testing.T) {
 			scenario.Run(t, scenario.Scenario{
-				Software: software, Shows: "a deadline ends client and server, although they are cut off: " + p.name, Repeats: !p.http2, Why: p.why(),
+				Software: software, Shows: "a deadline ends client and server, although they are cut off: " + p.name, Repeats: true,
 			}, func(t *testing.T, net *gosimnet.Simnet) {
 				var start scenario.Clock
 				ended := make(chan time.Duration, 1)

@@ -50,7 +50,7 @@ func TestCutStreams(t *testing.T) {
 			if err := stream.Send(message("stop")); err != nil {
 				t.Fatal(err)
 			}
-			return roundTrip
+			return roundTrip + time.Millisecond
 		}},
 		{"power cycle", func(t *testing.T, net *gosimnet.Simnet, stream duplex) time.Duration {
 			scenario.PowerCycle(t, net, "server", time.Second)
@@ -62,12 +62,12 @@ func TestCutStreams(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			scenario.Run(t, scenario.Scenario{
-				Software: software, Shows: "a stream that is cut: " + test.name, Why: writerBatches,
+				Software: software, Shows: "a stream that is cut: " + test.name, Repeats: true,
 			}, func(t *testing.T, net *gosimnet.Simnet) {
 				b := serve(t, net.Host("server"))
 				b.hear = func(body string) {
 					if body == "stop" {
-						go b.Stop()
+						time.AfterFunc(time.Millisecond, b.Stop)
 					}
 				}
 				ch := connect(t, net)
@@ -79,6 +79,7 @@ func TestCutStreams(t *testing.T) {
 				for range 3 {
 					echo(t, stream, "hello")
 				}
+				time.Sleep(time.Millisecond) // after what the echo makes the channel say
 				start := scenario.StartClock()
 				least := test.cut(t, net, stream)
 				for err == nil {
