@@ -67,9 +67,10 @@ type shop struct {
 // open makes the shop the software of host "server".
 func (s *shop) open(t *testing.T, net *gosimnet.Simnet) {
 	mux := http.NewServeMux()
-	mux.Handle(count, connect.NewServerStreamHandler(count, func(ctx context.Context, _ *connect.Request[text], stream *connect.ServerStream[text]) error {
-		return s.count(ctx, stream)
-	}))
+	mux.Handle(count, connect.NewServerStreamHandler(count,
+		func(ctx context.Context, _ *connect.Request[text], stream *connect.ServerStream[text]) error {
+			return s.count(ctx, stream)
+		}))
 	mux.Handle(chat, connect.NewBidiStreamHandler(chat, func(ctx context.Context, stream *connect.BidiStream[text, text]) error {
 		for {
 			m, err := stream.Receive()
@@ -123,10 +124,12 @@ func numbers(ctx context.Context, s *connect.ServerStream[text]) error {
 	return ctx.Err()
 }
 
-// A stream of messages is cut between two of them, by a server that closes its connections, and by a reset. No protocol takes that for the end of the stream: Receive
-// says false, and Err an error, which carries what the connection said. Before 1.9 the error was nil (connectrpc/connect-go#397, "distinguish between 'the server ended
-// the stream' and 'the connection dropped unexpectedly'"). An end of the connection is a protocol error, internal; a reset is canceled, to clients too, although it is
-// meant for handlers whose client has gone (#645). Who repeats what is unavailable should look for ECONNRESET as well.
+// A stream of messages is cut between two of them, by a server that closes its connections, and by a reset. No protocol
+// takes that for the end of the stream: Receive says false, and Err an error, which carries what the connection said.
+// Before 1.9 the error was nil (connectrpc/connect-go#397, "distinguish between 'the server ended the stream' and 'the
+// connection dropped unexpectedly'"). An end of the connection is a protocol error, internal; a reset is canceled, to
+// clients too, although it is meant for handlers whose client has gone (#645). Who repeats what is unavailable should
+// look for ECONNRESET as well.
 func TestCutServerStream(t *testing.T) {
 	for _, p := range protocols {
 		for _, test := range []struct {
@@ -211,8 +214,9 @@ func TestCutMessage(t *testing.T) {
 	}
 }
 
-// A conversation of streams both ways is cut by a power cycle. The client learns of it when it sends: that Send succeeds, as TCP's do, and a round trip later Receive has the
-// reset. From then on Send is io.EOF, as its documentation has it ("if the server returns an error, Send returns an error that wraps io.EOF").
+// A conversation of streams both ways is cut by a power cycle. The client learns of it when it sends: that Send
+// succeeds, as TCP's do, and a round trip later Receive has the reset. From then on Send is io.EOF, as its
+// documentation has it ("if the server returns an error, Send returns an error that wraps io.EOF").
 func TestCutConversation(t *testing.T) {
 	for _, p := range protocols {
 		if !p.http2 {
@@ -252,8 +256,10 @@ func TestCutConversation(t *testing.T) {
 	}
 }
 
-// A deadline travels with the call, as a time-out in its headers: the client gives up at its time, and the server one way later by its own clock, although nothing tells it that
-// the client has: the way there is cut as soon as the request has passed. Without the header it would go on (the Connect protocol's Connect-Timeout-Ms, gRPC's grpc-timeout).
+// A deadline travels with the call, as a time-out in its headers: the client gives up at its time, and the server one
+// way later by its own clock, although nothing tells it that the client has: the way there is cut as soon as the
+// request has passed. Without the header it would go on (the Connect protocol's Connect-Timeout-Ms, gRPC's
+// grpc-timeout).
 func TestDeadlineReachesTheServer(t *testing.T) {
 	for _, p := range protocols {
 		t.Run(p.name, func(t *testing.T) {
@@ -289,9 +295,10 @@ func TestDeadlineReachesTheServer(t *testing.T) {
 	}
 }
 
-// A call over a kept-alive connection whose server's host was without power fails with the reset, a round trip later: it is a POST, which net/http does not
-// repeat. While there is no listener it is unavailable (it was once unimplemented: connectrpc/connect-go#776). A procedure without side effects can be called by GET,
-// which net/http repeats, and nobody notices.
+// A call over a kept-alive connection whose server's host was without power fails with the reset, a round trip later:
+// it is a POST, which net/http does not repeat. While there is no listener it is unavailable (it was once
+// unimplemented: connectrpc/connect-go#776). A procedure without side effects can be called by GET, which net/http
+// repeats, and nobody notices.
 func TestCallOverADeadConnection(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Shows: "unary calls after a power cycle: by POST reset, by GET repeated", Repeats: true,
@@ -333,7 +340,8 @@ func TestCallOverADeadConnection(t *testing.T) {
 		if _, err := net.AddHost("empty"); err != nil {
 			t.Fatal(err)
 		}
-		nobody := connect.NewClient[text, text](&http.Client{Transport: &http.Transport{DialContext: net.Host("client").DialContext}}, "http://empty"+buy)
+		tr := &http.Transport{DialContext: net.Host("client").DialContext}
+		nobody := connect.NewClient[text, text](&http.Client{Transport: tr}, "http://empty"+buy)
 		_, err := nobody.CallUnary(t.Context(), connect.NewRequest(wrapperspb.String("")))
 		if connect.CodeOf(err) != connect.CodeUnavailable || !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("a call to a host without a listener: %v", err)

@@ -16,8 +16,9 @@ import (
 	"github.com/glycerine/gosimnet/integration/scenario"
 )
 
-// Refused connections are tried again as doc/connection-backoff.md of the grpc repository says, with its parameters: after 1 s, then 1.6 times as long each
-// time, at most 120 s. The jitter of a fifth is turned off. After a connection has worked, it begins anew at once (grpc/grpc-go#2669).
+// Refused connections are tried again as doc/connection-backoff.md of the grpc repository says, with its parameters:
+// after 1 s, then 1.6 times as long each time, at most 120 s. The jitter of a fifth is turned off. After a connection
+// has worked, it begins anew at once (grpc/grpc-go#2669).
 func TestConnectingBacksOffAsDocumented(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Shows: "the documented back-off between attempts to connect, for ten minutes", Repeats: true,
@@ -52,7 +53,8 @@ func TestConnectingBacksOffAsDocumented(t *testing.T) {
 	})
 }
 
-// With the jitter that is the default, each pause is at most a fifth shorter or longer than documented, and they are not all alike.
+// With the jitter that is the default, each pause is at most a fifth shorter or longer than documented, and they are
+// not all alike.
 func TestConnectingBacksOffWithJitter(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Shows: "jitter of at most a fifth between attempts to connect",
@@ -80,8 +82,8 @@ func TestConnectingBacksOffWithJitter(t *testing.T) {
 	})
 }
 
-// An attempt that meets silence is given up after MinConnectTimeout, and back-off begins then: here after four seconds without
-// a word of HTTP/2.
+// An attempt that meets silence is given up after MinConnectTimeout, and back-off begins then: here after four seconds
+// without a word of HTTP/2.
 func TestConnectingBacksOffFromSilence(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Shows: "attempts to connect to a silent server", Repeats: true,
@@ -100,7 +102,9 @@ const retrying = `"methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts":
 
 // attempts makes one call to a server that fails the first ones with this, and returns the pauses between a failure's
 // arrival and the next attempt's start, and the call's outcome.
-func attempts(t *testing.T, net *gosimnet.Simnet, failures int, fail func(ctx context.Context) error) (pauses []time.Duration, st *status.Status) {
+func attempts(
+	t *testing.T, net *gosimnet.Simnet, failures int, fail func(ctx context.Context) error,
+) (pauses []time.Duration, st *status.Status) {
 	var times []time.Time
 	serve(t, net.Host("server")).handle = func(ctx context.Context, body string) error {
 		times = append(times, time.Now())
@@ -119,8 +123,8 @@ func attempts(t *testing.T, net *gosimnet.Simnet, failures int, fail func(ctx co
 	return pauses, st
 }
 
-// The pauses of a retry policy are those of gRFC A6: 0.5, 1, 2 and 2 s, each times 0.8 to 1.2, so that five attempts take between 4.4 and 6.6 s. Before 1.70 they
-// were between nothing and that: grpc/grpc-go#7514.
+// The pauses of a retry policy are those of gRFC A6: 0.5, 1, 2 and 2 s, each times 0.8 to 1.2, so that five attempts
+// take between 4.4 and 6.6 s. Before 1.70 they were between nothing and that: grpc/grpc-go#7514.
 func TestRetryPolicyBacksOffAsDocumented(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Shows: "four retries of a call, with the pauses of gRFC A6",

@@ -13,8 +13,9 @@ import (
 	"github.com/glycerine/gosimnet/integration/scenario"
 )
 
-// round_robin shares calls out evenly over what the resolver names, follows it when it names others, leaves out a backend that refuses, and takes it
-// back when the documented back-off lets it try again: it reconnects by itself, which it once did not in C (grpc/grpc#11578).
+// round_robin shares calls out evenly over what the resolver names, follows it when it names others, leaves out a
+// backend that refuses, and takes it back when the documented back-off lets it try again: it reconnects by itself,
+// which it once did not in C (grpc/grpc#11578).
 func TestRoundRobinFollowsTheResolver(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Shows: "round_robin over a resolver's changing backends", Why: roundRobinStarts,
@@ -48,9 +49,10 @@ func TestRoundRobinFollowsTheResolver(t *testing.T) {
 	})
 }
 
-// A backend that says of itself NOT_SERVING is connected, and gets no calls from one way later on; when all say so, calls fail; when it serves again, it gets
-// calls one way later: gRFC A17. The service config must ask for it, the policy must be round_robin (grpc/grpc-go#5224), and the program must import
-// package health, as the blank import above does, or nothing happens (#8590 tells of hours lost).
+// A backend that says of itself NOT_SERVING is connected, and gets no calls from one way later on; when all say so,
+// calls fail; when it serves again, it gets calls one way later: gRFC A17. The service config must ask for it, the
+// policy must be round_robin (grpc/grpc-go#5224), and the program must import package health, as the blank import above
+// does, or nothing happens (#8590 tells of hours lost).
 func TestHealthCheckingLeavesBackendsOut(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Shows: "client-side health checking leaves a backend out one way after it says so", Why: roundRobinStarts,

@@ -17,10 +17,12 @@ import (
 	"github.com/glycerine/gosimnet/integration/scenario"
 )
 
-// A channel is ready after two round trips: for TCP, and for the server's settings (doc/connectivity-semantics-and-api.md: "when the client has
-// received a SETTINGS frame"). Each call costs one more.
+// A channel is ready after two round trips: for TCP, and for the server's settings
+// (doc/connectivity-semantics-and-api.md: "when the client has received a SETTINGS frame"). Each call costs one more.
 func TestCallsCostRoundTrips(t *testing.T) {
-	scenario.Run(t, scenario.Scenario{Software: software, Shows: "round trips of calls", Repeats: true}, func(t *testing.T, net *gosimnet.Simnet) {
+	scenario.Run(t, scenario.Scenario{
+		Software: software, Shows: "round trips of calls", Repeats: true,
+	}, func(t *testing.T, net *gosimnet.Simnet) {
 		serve(t, net.Host("server"))
 		ch := connect(t, net)
 		ch.ready(t)
@@ -34,9 +36,10 @@ func TestCallsCostRoundTrips(t *testing.T) {
 	})
 }
 
-// Without keepalive a channel says that it is ready while every call runs out of time, for as long as TCP sends again what is not
-// acknowledged: grpc/grpc-go#3206 ("for about 15 minutes") and #7542 ("requests go through after about 1000s"). Here the packets of the channel's
-// connection are lost, and of no other, so that a new one would work at once; it is made after 924.6 s, when Linux's 15 retransmissions are over.
+// Without keepalive a channel says that it is ready while every call runs out of time, for as long as TCP sends again
+// what is not acknowledged: grpc/grpc-go#3206 ("for about 15 minutes") and #7542 ("requests go through after about
+// 1000s"). Here the packets of the channel's connection are lost, and of no other, so that a new one would work at
+// once; it is made after 924.6 s, when Linux's 15 retransmissions are over.
 func TestDeadConnectionIsKeptForAQuarterOfAnHour(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Shows: "without keepalive a dead connection is kept until TCP gives up", Repeats: true,
@@ -93,8 +96,8 @@ func TestConnectionOutlivesAPartition(t *testing.T) {
 	})
 }
 
-// A peer that does not read keeps the channel's writer busy, and Close waits five seconds for it. Between 1.64 and 1.66 it waited for
-// TCP to give up: "Closing connection takes up to 15 minutes", grpc/grpc-go#7314.
+// A peer that does not read keeps the channel's writer busy, and Close waits five seconds for it. Between 1.64 and 1.66
+// it waited for TCP to give up: "Closing connection takes up to 15 minutes", grpc/grpc-go#7314.
 func TestCloseWithABlockedWriter(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Shows: "Close against a peer that does not read", Repeats: true,

@@ -80,10 +80,11 @@ func (l *ledger) check(t *testing.T, calls int) {
 	}
 }
 
-// One of two backends is stopped gracefully while sixteen callers keep both busy, and another comes instead of it. GOAWAY tells the client which calls will be
-// handled; those that it had begun too late are tried again elsewhere, without a retry policy ("transparent retry", gRFC A6). No call is lost and none
-// is handled twice. GracefulStop returns when the last handler has: grpc/grpc-go#2849 recommends it for restarts, and before it was right clients
-// saw "the connection is draining" (#2767).
+// One of two backends is stopped gracefully while sixteen callers keep both busy, and another comes instead of it.
+// GOAWAY tells the client which calls will be handled; those that it had begun too late are tried again elsewhere,
+// without a retry policy ("transparent retry", gRFC A6). No call is lost and none is handled twice. GracefulStop
+// returns when the last handler has: grpc/grpc-go#2849 recommends it for restarts, and before it was right clients saw
+// "the connection is draining" (#2767).
 func TestGracefulStopLosesNoCall(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Shows: "GracefulStop of one of two backends under load loses no call", Why: roundRobinStarts,
@@ -105,7 +106,8 @@ func TestGracefulStopLosesNoCall(t *testing.T) {
 		time.AfterFunc(1500*time.Millisecond, func() { r.UpdateState(addresses("b2", "b3")) })
 		n := books.callers(ch, 3*time.Second)
 		books.check(t, n)
-		// The last call leaves just before the GOAWAY arrives, and takes 30 ms; its answer, and the end of the connection, take a round trip.
+		// The last call leaves just before the GOAWAY arrives, and takes 30 ms; its answer, and the end of the
+		// connection, take a round trip.
 		if took := <-stopped; took < 30*time.Millisecond || took > roundTrip+30*time.Millisecond+roundTrip {
 			t.Errorf("GracefulStop took %v", took)
 		}
@@ -115,8 +117,9 @@ func TestGracefulStopLosesNoCall(t *testing.T) {
 	})
 }
 
-// A server ends each connection when it is half a second old, more or less a tenth, to make clients spread anew: MaxConnectionAge of gRFC A9. The client dials
-// again each time, and no call of the callers is lost; with MaxConnectionAgeGrace shorter than a call some would be (grpc/grpc-go#2767).
+// A server ends each connection when it is half a second old, more or less a tenth, to make clients spread anew:
+// MaxConnectionAge of gRFC A9. The client dials again each time, and no call of the callers is lost; with
+// MaxConnectionAgeGrace shorter than a call some would be (grpc/grpc-go#2767).
 func TestMaxConnectionAgeLosesNoCall(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Shows: "connections that end of age under load lose no call",

@@ -43,8 +43,9 @@ const writerBatches = "a transport's writer gathers what the goroutines of calls
 // roundRobinStarts is why runs with several backends differ.
 const roundRobinStarts = "round_robin begins at a backend drawn from math/rand/v2, which has no seed: compare outcomes and times"
 
-// backend is a server of the gRPC project's own test service, with health checking. Unary calls go to its handle function, or are answered at
-// once; all answers name the host. Streams send back what they get, after its hear function has seen it, and tell its stream function of their end.
+// backend is a server of the gRPC project's own test service, with health checking. Unary calls go to its handle
+// function, or are answered at once; all answers name the host. Streams send back what they get, after its hear
+// function has seen it, and tell its stream function of their end.
 type backend struct {
 	pb.UnimplementedTestServiceServer
 	*grpc.Server
@@ -155,8 +156,9 @@ func open(t *testing.T, s *gosimnet.Simnet, target string, options ...grpc.DialO
 	return ch
 }
 
-// ready connects, and returns when the channel has been ready for a millisecond. A call that waits for the connection would race, at the
-// instant of the server's settings, with their acknowledgement, and make it chance which leaves first.
+// ready connects, and returns when the channel has been ready for a millisecond. A call that waits for the connection
+// would race, at the instant of the server's settings, with their acknowledgement, and make it chance which leaves
+// first.
 func (ch *channel) ready(t *testing.T) {
 	t.Helper()
 	ch.Connect()
@@ -176,7 +178,8 @@ func (ch *channel) call(timeout time.Duration, body string, options ...grpc.Call
 	return r.GetHostname(), status.Convert(err)
 }
 
-// calls makes n calls, one after the other, and returns how many each host has answered; failures count under their codes.
+// calls makes n calls, one after the other, and returns how many each host has answered; failures count under their
+// codes.
 func (ch *channel) calls(n int) map[string]int {
 	by := map[string]int{}
 	for range n {

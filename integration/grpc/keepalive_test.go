@@ -19,10 +19,11 @@ import (
 // keepAlive makes a client ask for a sign of life 10 s after the last one, and wait 2 s for it.
 var keepAlive = grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 2 * time.Second})
 
-// One of three backends of round_robin is cut off. Calls go on, one each 50 ms. A third of them goes to it and hangs, until 12 s after the last
-// thing that was read from it the keepalive time-out is over, to the millisecond: then all of these fail with UNAVAILABLE, at that one instant, and not
-// one call goes there any more, although all could dial it. That is the remedy that grpc/grpc-go#3206 recommends; without keepalive
-// they go there for a quarter of an hour. When the partition heals, the backend is used again as soon as the channel's next attempt to connect arrives.
+// One of three backends of round_robin is cut off. Calls go on, one each 50 ms. A third of them goes to it and hangs,
+// until 12 s after the last thing that was read from it the keepalive time-out is over, to the millisecond: then all of
+// these fail with UNAVAILABLE, at that one instant, and not one call goes there any more, although all could dial it.
+// That is the remedy that grpc/grpc-go#3206 recommends; without keepalive they go there for a quarter of an hour. When
+// the partition heals, the backend is used again as soon as the channel's next attempt to connect arrives.
 func TestBlackholedBackendIsLeftAfterTheKeepaliveTimeout(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Shows: "a blackholed backend of round_robin is left after keepalive's time-out", Why: roundRobinStarts,
@@ -88,8 +89,8 @@ func hear(net *gosimnet.Simnet, host string) *time.Time {
 	return &last
 }
 
-// A stream on which nothing is said ends 12 s after the last word, when the peer is cut off; without keepalive it would never end. The
-// channel is not ready then.
+// A stream on which nothing is said ends 12 s after the last word, when the peer is cut off; without keepalive it would
+// never end. The channel is not ready then.
 func TestKeepaliveEndsAStream(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Shows: "keepalive ends an idle stream to a peer that is cut off", Repeats: true,
@@ -114,9 +115,10 @@ func TestKeepaliveEndsAStream(t *testing.T) {
 	})
 }
 
-// A server that was told nothing else allows a ping in five minutes. The third too many, half a minute after the last word of the server, it answers
-// with GOAWAY, ENHANCE_YOUR_CALM, "too_many_pings", and a second later it closes the connection, streams and all: gRFC A8, and one of the most
-// frequent surprises of those who set keepalive (grpc/grpc-go#5161). The client doubles its time, and dials again; the next connection lasts a minute.
+// A server that was told nothing else allows a ping in five minutes. The third too many, half a minute after the last
+// word of the server, it answers with GOAWAY, ENHANCE_YOUR_CALM, "too_many_pings", and a second later it closes the
+// connection, streams and all: gRFC A8, and one of the most frequent surprises of those who set keepalive
+// (grpc/grpc-go#5161). The client doubles its time, and dials again; the next connection lasts a minute.
 func TestTooManyPings(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Shows: "a server closes the connection of a client that pings too often, which doubles its time", Repeats: true,
@@ -139,8 +141,8 @@ func TestTooManyPings(t *testing.T) {
 	})
 }
 
-// A server's keepalive finds the clients that have gone without a word, and ends their handlers: their context is cancelled. Nothing else would, as
-// they wait for a message that does not come.
+// A server's keepalive finds the clients that have gone without a word, and ends their handlers: their context is
+// cancelled. Nothing else would, as they wait for a message that does not come.
 func TestServerKeepaliveEndsHandlers(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Shows: "a server's keepalive ends the handlers of a client without power", Repeats: true,

@@ -32,9 +32,10 @@ func echo(t *testing.T, stream duplex, body string) {
 	}
 }
 
-// A stream is cut in three ways. What had arrived was received; then Recv says UNAVAILABLE, when the client learns of it: a reset one way
-// later at most, power that went and came back when the client next sends and is answered by a reset. Send says io.EOF then, as its documentation has
-// it ("on error, SendMsg aborts the stream … io.EOF is returned and the status can be discovered using RecvMsg").
+// A stream is cut in three ways. What had arrived was received; then Recv says UNAVAILABLE, when the client learns of
+// it: a reset one way later at most, power that went and came back when the client next sends and is answered by a
+// reset. Send says io.EOF then, as its documentation has it ("on error, SendMsg aborts the stream … io.EOF is returned
+// and the status can be discovered using RecvMsg").
 func TestCutStreams(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -95,8 +96,8 @@ func TestCutStreams(t *testing.T) {
 	}
 }
 
-// A client that sends faster than its server reads is held back by HTTP/2's windows: Send waits, and the network holds no more than windows and buffers allow. When
-// the server reads on, all arrives, in order.
+// A client that sends faster than its server reads is held back by HTTP/2's windows: Send waits, and the network holds
+// no more than windows and buffers allow. When the server reads on, all arrives, in order.
 func TestStreamIsHeldBack(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Shows: "flow control holds a sender back", Why: writerBatches,

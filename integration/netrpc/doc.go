@@ -1,5 +1,5 @@
-// Package netrpc holds scenarios of the standard library's net/rpc over a simulated network: what becomes of calls, and of a reply in the middle, when a
-// connection is cut, and how long they wait when nothing says that it is.
+// Package netrpc holds scenarios of the standard library's net/rpc over a simulated network: what becomes of calls, and
+// of a reply in the middle, when a connection is cut, and how long they wait when nothing says that it is.
 //
 // The wiring is any connection and any listener:
 //
@@ -9,5 +9,6 @@
 //	client := rpc.NewClient(conn)
 //	err = client.Call("Shop.Buy", args, &reply)
 //
-// rpc.Dial and rpc.DialHTTP dial package net, and cannot be used. A server's goroutines end with their connections: close clients.
+// rpc.Dial and rpc.DialHTTP dial package net, and cannot be used. A server's goroutines end with their connections:
+// close clients.
 package netrpc

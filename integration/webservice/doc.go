@@ -1,5 +1,6 @@
-// Package webservice holds scenarios of the standard library's net/http, httptest and httputil over a simulated network: HTTP/1.1, HTTP/2
-// over TLS, a reverse proxy and Server-Sent Events, whose peers lose power, fall silent, shut down and are cut off.
+// Package webservice holds scenarios of the standard library's net/http, httptest and httputil over a simulated
+// network: HTTP/1.1, HTTP/2 over TLS, a reverse proxy and Server-Sent Events, whose peers lose power, fall silent, shut
+// down and are cut off.
 //
 // The wiring is the listener of one host and the dialling function of another; names are looked up by the dialling host:
 //

@@ -13,7 +13,8 @@ import (
 	"github.com/glycerine/gosimnet/integration/scenario"
 )
 
-// newTestServer starts an httptest.Server on host "server", and gives its client to host "client". An HTTP/2 server has TLS.
+// newTestServer starts an httptest.Server on host "server", and gives its client to host "client". An HTTP/2 server has
+// TLS.
 func newTestServer(t *testing.T, net *gosimnet.Simnet, secure bool, handler http.HandlerFunc) (*httptest.Server, *http.Client) {
 	ts := &httptest.Server{
 		Listener:    scenario.Listen(t, net.Host("server"), "server:0"),
@@ -34,9 +35,10 @@ func newTestServer(t *testing.T, net *gosimnet.Simnet, secure bool, handler http
 	return ts, c
 }
 
-// Close "blocks until all outstanding requests on this server have completed", and the client has the whole response. The client's idle
-// connection is closed then: the next request is refused. Over HTTP/2 Close waits for the handler, too, and then closes the connection over the
-// response's head, so that the client has io.ErrUnexpectedEOF (or, by chance, the response): golang/go#38370 says that these two race.
+// Close "blocks until all outstanding requests on this server have completed", and the client has the whole response.
+// The client's idle connection is closed then: the next request is refused. Over HTTP/2 Close waits for the handler,
+// too, and then closes the connection over the response's head, so that the client has io.ErrUnexpectedEOF (or, by
+// chance, the response): golang/go#38370 says that these two race.
 func TestHTTPTestServerCloseWaits(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		name, why := "HTTP1", ""
@@ -84,7 +86,8 @@ func TestHTTPTestServerCloseWaits(t *testing.T) {
 	}
 }
 
-// CloseClientConnections in the middle of a response is what tests of clients want to see: io.ErrUnexpectedEOF, one way later.
+// CloseClientConnections in the middle of a response is what tests of clients want to see: io.ErrUnexpectedEOF, one way
+// later.
 func TestHTTPTestServerCutsItsClients(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software("net/http/httptest"), Shows: "CloseClientConnections cuts a response", Repeats: true,

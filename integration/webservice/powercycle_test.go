@@ -37,9 +37,10 @@ func fill(t *testing.T, c *http.Client) {
 	wg.Wait()
 }
 
-// A client with a pool of kept-alive connections does not notice that the server's host was without power for a while, shorter than TCP's
-// keep-alive takes to ask: each dead connection costs it one round trip, until the pool is empty; then it dials. That is so for requests that may be
-// repeated. A POST gets the reset that the connection got, unless it has an Idempotency-Key: golang/go#22158 and #19943.
+// A client with a pool of kept-alive connections does not notice that the server's host was without power for a while,
+// shorter than TCP's keep-alive takes to ask: each dead connection costs it one round trip, until the pool is empty;
+// then it dials. That is so for requests that may be repeated. A POST gets the reset that the connection got, unless it
+// has an Idempotency-Key: golang/go#22158 and #19943.
 func TestKeepAliveClientSurvivesAPowerCycle(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software("net/http, HTTP/1.1"), Shows: "pooled connections that died with the server's power are replaced", Repeats: true,
@@ -72,8 +73,9 @@ func TestKeepAliveClientSurvivesAPowerCycle(t *testing.T) {
 	})
 }
 
-// While the server has no power, requests on a pooled connection hang until a time-out ends them, even for GETs: nothing says that the connection is
-// dead. The request that timed out takes the connection with it, so that the next dials.
+// While the server has no power, requests on a pooled connection hang until a time-out ends them, even for GETs:
+// nothing says that the connection is dead. The request that timed out takes the connection with it, so that the next
+// dials.
 func TestKeepAliveClientDuringAPowerCut(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software("net/http, HTTP/1.1"), Shows: "a request into a power cut times out, and the next ones go on", Repeats: true,
@@ -97,10 +99,11 @@ func TestKeepAliveClientDuringAPowerCut(t *testing.T) {
 	})
 }
 
-// Over HTTP/2 a power cycle is noticed by the same reset, but the Transport repeats nothing on its own: its documentation promises retries
-// after GOAWAY and REFUSED_STREAM alone. All requests that share the connection fail with it, and the next one dials. With SendPingTimeout and
-// PingTimeout the client notices by itself, also while the power is off: before these there was nothing but TCP's quarter of an hour
-// (kubernetes/kubernetes#87615, golang/go#39337).
+// Over HTTP/2 a power cycle is noticed by the same reset, but the Transport repeats nothing on its own: its
+// documentation promises retries after GOAWAY and REFUSED_STREAM alone. All requests that share the connection fail
+// with it, and the next one dials. With SendPingTimeout and PingTimeout the client notices by itself, also while the
+// power is off: before these there was nothing but TCP's quarter of an hour (kubernetes/kubernetes#87615,
+// golang/go#39337).
 func TestHTTP2ClientSurvivesAPowerCycle(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software("net/http, HTTP/2, TLS"), Shows: "a reset after a power cycle, pings into a power cut", Why: http2Flushes,

@@ -16,9 +16,9 @@ import (
 	"github.com/glycerine/gosimnet/integration/scenario"
 )
 
-// proxied makes host "proxy" a reverse proxy for http://backend, that waits a second for headers and tells time-outs from other failures. It flushes
-// a millisecond after it has got something: a flush at once, by a goroutine of its own, would race with the body, and make it chance whether
-// head and body leave together.
+// proxied makes host "proxy" a reverse proxy for http://backend, that waits a second for headers and tells time-outs
+// from other failures. It flushes a millisecond after it has got something: a flush at once, by a goroutine of its own,
+// would race with the body, and make it chance whether head and body leave together.
 func proxied(t *testing.T, net *gosimnet.Simnet) {
 	c, tr := newClient(t, net.Host("proxy"), nil)
 	tr.ResponseHeaderTimeout = time.Second
@@ -52,9 +52,10 @@ func kilobytes(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A backend that dies in the middle of a response must not look like one that has said all: the proxy has sent its headers, and can only break
-// off. The client has what came before, then io.ErrUnexpectedEOF, whether the response was chunked or had a length. Before
-// Go 1.11 a chunked one ended as if it were complete: golang/go#23643; traefik/traefik#13568 is the same error of another proxy.
+// A backend that dies in the middle of a response must not look like one that has said all: the proxy has sent its
+// headers, and can only break off. The client has what came before, then io.ErrUnexpectedEOF, whether the response was
+// chunked or had a length. Before Go 1.11 a chunked one ended as if it were complete: golang/go#23643;
+// traefik/traefik#13568 is the same error of another proxy.
 func TestProxyPassesOnACutResponse(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software("httputil.ReverseProxy"), Shows: "a backend's cut response is cut for the client, too", Repeats: true,
@@ -84,8 +85,9 @@ func TestProxyPassesOnACutResponse(t *testing.T) {
 	})
 }
 
-// The proxy answers for a backend that does not: 502 as soon as the backend's host refuses the connection, or, if the backend is cut off, when the
-// proxy's time-out for headers is over. The client has its answer both times, over the connection that it keeps.
+// The proxy answers for a backend that does not: 502 as soon as the backend's host refuses the connection, or, if the
+// backend is cut off, when the proxy's time-out for headers is over. The client has its answer both times, over the
+// connection that it keeps.
 func TestProxyAnswersForItsBackend(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software("httputil.ReverseProxy"), Shows: "502 for a backend that refuses or is cut off, at exact times", Repeats: true,

@@ -12,8 +12,9 @@ import (
 	"github.com/glycerine/gosimnet/integration/scenario"
 )
 
-// retry makes a request until it is answered with something else than an error of the server. After a failure it waits as long
-// as Retry-After says, else half a second, doubled each time. The log says when each attempt began and how it ended.
+// retry makes a request until it is answered with something else than an error of the server. After a failure it waits
+// as long as Retry-After says, else half a second, doubled each time. The log says when each attempt began and how it
+// ended.
 func retry(c *http.Client, url string) (log []string) {
 	start := scenario.StartClock()
 	for wait := 500 * time.Millisecond; ; wait *= 2 {
@@ -37,8 +38,9 @@ func retry(c *http.Client, url string) (log []string) {
 	}
 }
 
-// A client that retries meets a host without power, then one that has power and is not ready: RFC 9110, section 10.2.3, Retry-After. All
-// its attempts begin and end when its time-out, its back-off and the server say, and one of them is served.
+// A client that retries meets a host without power, then one that has power and is not ready: RFC 9110, section 10.2.3,
+// Retry-After. All its attempts begin and end when its time-out, its back-off and the server say, and one of them is
+// served.
 func TestRetriesKeepTheirTimes(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software("net/http"), Shows: "time-outs, back-off and Retry-After, at exact times", Repeats: true,

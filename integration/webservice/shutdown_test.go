@@ -65,8 +65,8 @@ func (l *ledger) customer(c *http.Client, method, url, who string, until time.Ti
 	}
 }
 
-// check fails the test unless every request that a server has begun was answered, once, by that server, and all GETs were. A POST may
-// have failed if no server has begun it; check returns how many did.
+// check fails the test unless every request that a server has begun was answered, once, by that server, and all GETs
+// were. A POST may have failed if no server has begun it; check returns how many did.
 func (l *ledger) check(t *testing.T) (failed int) {
 	for key, by := range l.begun {
 		if len(by) != 1 || l.ended[key] != by || l.answered[key] != by {
@@ -81,12 +81,14 @@ func (l *ledger) check(t *testing.T) (failed int) {
 	return len(l.err)
 }
 
-// Two dozen customers on as many hosts keep a server busy when it is told to shut down; a successor listens from the same instant on. No request that the server
-// has begun loses its response: Shutdown returns when the last has been written. What arrives on a kept-alive connection that the server
-// has just closed is told from what was handled: GETs are repeated by the Transport, on a connection to the successor, and POSTs fail, and were handled
-// by nobody (golang/go#23829: "client errors on server graceful shutdown"). Over HTTP/2 a GOAWAY says which requests will be handled, and even
-// POSTs go on elsewhere; there Shutdown used to close connections in use (golang/go#29764, #39776). Shutdown looks after 1, 2, 4 … 64 … 500 ms, each
-// up to a tenth longer, whether all connections have ended; those of HTTP/2 stay for a second after their last response.
+// Two dozen customers on as many hosts keep a server busy when it is told to shut down; a successor listens from the
+// same instant on. No request that the server has begun loses its response: Shutdown returns when the last has been
+// written. What arrives on a kept-alive connection that the server has just closed is told from what was handled: GETs
+// are repeated by the Transport, on a connection to the successor, and POSTs fail, and were handled by nobody
+// (golang/go#23829: "client errors on server graceful shutdown"). Over HTTP/2 a GOAWAY says which requests will be
+// handled, and even POSTs go on elsewhere; there Shutdown used to close connections in use (golang/go#29764, #39776).
+// Shutdown looks after 1, 2, 4 … 64 … 500 ms, each up to a tenth longer, whether all connections have ended; those of
+// HTTP/2 stay for a second after their last response.
 func TestShutdownUnderLoadLosesNoResponse(t *testing.T) {
 	for _, test := range []struct {
 		name   string

@@ -17,8 +17,8 @@ import (
 	"github.com/glycerine/gosimnet/integration/scenario"
 )
 
-// feed sends an event a second, whose number is the second, from the one after Last-Event-ID on; what has happened before is sent at once.
-// It asks clients to come back three seconds after a connection has ended.
+// feed sends an event a second, whose number is the second, from the one after Last-Event-ID on; what has happened
+// before is sent at once. It asks clients to come back three seconds after a connection has ended.
 type feed struct{ epoch time.Time }
 
 func (f *feed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -37,8 +37,8 @@ func (f *feed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// listener is a client of Server-Sent Events as the HTML standard describes it: it remembers the last event's id and the time to wait, and
-// connects again whenever a connection ends.
+// listener is a client of Server-Sent Events as the HTML standard describes it: it remembers the last event's id and
+// the time to wait, and connects again whenever a connection ends.
 type listener struct {
 	client *http.Client
 	last   string
@@ -88,10 +88,11 @@ func (l *listener) connect(ctx context.Context, url string) error {
 	return lines.Err()
 }
 
-// The host of a feed loses power for half a minute. A client that only reads is told nothing (donovanhide/eventsource#38, EventSource/eventsource#121: it
-// "will hang there"), unless somebody asks: here TCP's keep-alive, 5 s after the last event and then every second; the third silence ends the connection. It
-// comes back every three seconds, as it was asked to, and with Last-Event-ID it misses no event and gets none twice. When the host is off and
-// on within the five seconds, the first question is answered by a reset.
+// The host of a feed loses power for half a minute. A client that only reads is told nothing
+// (donovanhide/eventsource#38, EventSource/eventsource#121: it "will hang there"), unless somebody asks: here TCP's
+// keep-alive, 5 s after the last event and then every second; the third silence ends the connection. It comes back
+// every three seconds, as it was asked to, and with Last-Event-ID it misses no event and gets none twice. When the host
+// is off and on within the five seconds, the first question is answered by a reset.
 func TestServerSentEventsSurviveAPowerCycle(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software("net/http, Server-Sent Events"), Shows: "no event is lost or doubled over two power cycles", Repeats: true,

@@ -82,9 +82,10 @@ func converse(t *testing.T, c *websocket.Conn, message string) {
 	}
 }
 
-// A connection ends between two messages. If it ends without a closing handshake, CloseStatus is -1, and the error is the connection's: io.EOF
-// when the peer closed it (coder/websocket#398 and #520 ask what that means), a reset when it was reset, and when the peer's host lost its power and has it
-// back, once something is sent. With a handshake the status is the peer's. Each arrives as soon as it can.
+// A connection ends between two messages. If it ends without a closing handshake, CloseStatus is -1, and the error is
+// the connection's: io.EOF when the peer closed it (coder/websocket#398 and #520 ask what that means), a reset when it
+// was reset, and when the peer's host lost its power and has it back, once something is sent. With a handshake the
+// status is the peer's. Each arrives as soon as it can.
 func TestConnectionEndsBetweenMessages(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -145,10 +146,11 @@ func TestConnectionEndsBetweenMessages(t *testing.T) {
 	}
 }
 
-// A message of a megabyte, which takes a second, is cut in the middle: in a frame, or between two of the frames that a Writer sends. A reset is told as such,
-// and the end of the connection in a frame as io.ErrUnexpectedEOF. An end between two frames version 1.8.15 takes for the end of the message: Read gives half of
-// it and no error, and the next Read says that the "previous message [was] not read to completion". (gorilla/websocket#127 mended the same in
-// another library.) Who sends by Writer should say in the message where it ends.
+// A message of a megabyte, which takes a second, is cut in the middle: in a frame, or between two of the frames that a
+// Writer sends. A reset is told as such, and the end of the connection in a frame as io.ErrUnexpectedEOF. An end
+// between two frames version 1.8.15 takes for the end of the message: Read gives half of it and no error, and the next
+// Read says that the "previous message [was] not read to completion". (gorilla/websocket#127 mended the same in another
+// library.) Who sends by Writer should say in the message where it ends.
 func TestConnectionEndsInAMessage(t *testing.T) {
 	const size = 1 << 20
 	closed := func(_ *testing.T, _ *gosimnet.Simnet, server *websocket.Conn) { server.CloseNow() }
@@ -211,8 +213,8 @@ func TestConnectionEndsInAMessage(t *testing.T) {
 	}
 }
 
-// The closing handshake takes a round trip, and gives both ends the status. If the peer does not answer, Close returns after the five seconds that its
-// documentation states, with an error.
+// The closing handshake takes a round trip, and gives both ends the status. If the peer does not answer, Close returns
+// after the five seconds that its documentation states, with an error.
 func TestClosingHandshake(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -224,7 +226,9 @@ func TestClosingHandshake(t *testing.T) {
 		{"unanswered", true, 5 * time.Second, context.DeadlineExceeded},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			scenario.Run(t, scenario.Scenario{Software: software, Shows: "a closing handshake: " + test.name, Repeats: true}, func(t *testing.T, net *gosimnet.Simnet) {
+			scenario.Run(t, scenario.Scenario{
+				Software: software, Shows: "a closing handshake: " + test.name, Repeats: true,
+			}, func(t *testing.T, net *gosimnet.Simnet) {
 				ended := make(chan error, 1)
 				serve(t, net, func(ctx context.Context, c *websocket.Conn) {
 					_, _, err := c.Read(ctx)
@@ -255,8 +259,9 @@ func TestClosingHandshake(t *testing.T) {
 	}
 }
 
-// A client asks for a sign of life every ten seconds, and waits three for it. When the server is cut off, the ping fails with its context, and with it the
-// connection: the library closes it "on any error from any method", so that Read ends at the same instant. Without pings a reader waits for ever.
+// A client asks for a sign of life every ten seconds, and waits three for it. When the server is cut off, the ping
+// fails with its context, and with it the connection: the library closes it "on any error from any method", so that
+// Read ends at the same instant. Without pings a reader waits for ever.
 func TestPingFindsADeadPeer(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Shows: "pings end a connection to a peer that is cut off", Repeats: true,
@@ -292,9 +297,10 @@ func TestPingFindsADeadPeer(t *testing.T) {
 	})
 }
 
-// A server goes down for maintenance: it says so to each of its fifty clients by StatusGoingAway, as RFC 6455, section 7.4.1, has it. http.Server.Shutdown does not know of WebSockets (its documentation: "Shutdown does not attempt to close nor wait for hijacked
-// connections such as WebSockets"), so that the program must. Each client is in the middle of a
-// conversation, and gets every answer until it is told.
+// A server goes down for maintenance: it says so to each of its fifty clients by StatusGoingAway, as RFC 6455, section
+// 7.4.1, has it. http.Server.Shutdown does not know of WebSockets (its documentation: "Shutdown does not attempt to
+// close nor wait for hijacked connections such as WebSockets"), so that the program must. Each client is in the middle
+// of a conversation, and gets every answer until it is told.
 func TestServerSaysGoodbye(t *testing.T) {
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Shows: "a server says goodbye to fifty clients, and loses no answer", Repeats: true,
