@@ -3,6 +3,7 @@ package grpc
 import (
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,7 +58,7 @@ func TestBlackholedBackendIsLeftAfterTheKeepaliveTimeout(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 		}
 		calls.Wait()
-		left := (*heard).Add(12 * time.Second)
+		left := heard.Add(12 * time.Second)
 		lost := 0
 		for _, o := range all {
 			switch {
@@ -78,15 +79,52 @@ func TestBlackholedBackendIsLeftAfterTheKeepaliveTimeout(t *testing.T) {
 	})
 }
 
+// With a retry policy nobody notices but by the time that it takes: the calls that hang are tried again, half a second
+// after the keepalive time-out, more or less a fifth, and others serve them. A call to which no response has come may be
+// repeated, says gRFC A6 ("not committed"). None of the calls reached its handler twice, as the backend never got it.
+func TestRetryPolicyServesTheCallsOfABlackholedBackend(t *testing.T) {
+	scenario.Run(t, scenario.Scenario{
+		Software: software, Shows: "calls to a blackholed backend are retried elsewhere after keepalive's time-out", Why: roundRobinStarts,
+	}, func(t *testing.T, net *gosimnet.Simnet) {
+		hosts := []string{"b1", "b2", "b3"}
+		for _, h := range hosts {
+			serve(t, net.Host(h))
+		}
+		ch, _ := balance(t, net, hosts, roundRobin(", "+retrying), keepAlive)
+		ch.ready(t)
+		ch.calls(3)
+		left := hear(net, "b2").Add(12 * time.Second)
+		cutOff(t, net, "b2")
+		var late atomic.Int32
+		var calls sync.WaitGroup
+		for range 60 {
+			calls.Go(func() {
+				host, st := ch.call(time.Minute, "")
+				if st.Code() != codes.OK || host == "b2" {
+					t.Errorf("a call: %v by %q", st, host)
+				}
+				switch at := time.Since(left) - roundTrip; {
+				case at >= 400*time.Millisecond && at <= 600*time.Millisecond+time.Microsecond:
+					late.Add(1)
+				case at > -8*time.Second:
+					t.Errorf("a call ended %v after the time-out", at)
+				}
+			})
+			time.Sleep(50 * time.Millisecond)
+		}
+		calls.Wait()
+		same(t, "calls that were retried", late.Load(), 20)
+	})
+}
+
 // hear tells when the client last got data from a host.
-func hear(net *gosimnet.Simnet, host string) *time.Time {
-	var last time.Time
+func hear(net *gosimnet.Simnet, host string) (last time.Time) {
 	for e := range net.Trace() {
 		if e.Kind == gosimnet.EventDeliver && e.From == host && e.What == "data" {
 			last = e.Time
 		}
 	}
-	return &last
+	return last
 }
 
 // A stream on which nothing is said ends 12 s after the last word, when the peer is cut off; without keepalive it would

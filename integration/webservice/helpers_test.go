@@ -26,7 +26,7 @@ const latency = 10 * time.Millisecond
 
 // http2Flushes is why runs with HTTP/2 differ in the sizes of what is written, though not in outcomes and times.
 const http2Flushes = "the HTTP/2 server selects among frames read, frames written and handlers' wishes: it is chance whether its first " +
-	"SETTINGS ACK and WINDOW_UPDATE leave in one TLS record or two; compare outcomes and times"
+	"SETTINGS ACK and WINDOW_UPDATE leave in one TLS record or two; compare outcomes and times, or do without TLS"
 
 // software names what a scenario runs.
 func software(packages string) string { return packages + " " + runtime.Version() }
@@ -53,7 +53,10 @@ func power(t *testing.T, h *gosimnet.Host, cert *tls.Certificate, handler http.H
 
 // serve runs a server until it is closed.
 func serve(l net.Listener, cert *tls.Certificate, handler http.Handler) *http.Server {
-	srv := &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0)}
+	srv := &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0), Protocols: &http.Protocols{}}
+	srv.Protocols.SetHTTP1(true)
+	srv.Protocols.SetHTTP2(true)
+	srv.Protocols.SetUnencryptedHTTP2(true)
 	if cert == nil {
 		go srv.Serve(l)
 		return srv
@@ -72,6 +75,14 @@ func newClient(t *testing.T, h *gosimnet.Host, roots *x509.CertPool) (*http.Clie
 	}
 	t.Cleanup(tr.CloseIdleConnections)
 	return &http.Client{Transport: tr}, tr
+}
+
+// http2Only makes a Transport speak HTTP/2, with TLS or without.
+func http2Only() *http.Protocols {
+	var p http.Protocols
+	p.SetHTTP2(true)
+	p.SetUnencryptedHTTP2(true)
+	return &p
 }
 
 // request makes a request and reads its answer, which comes as "200 OK: body".
