@@ -5,12 +5,12 @@ go 1.26.0
 replace github.com/glycerine/gosimnet => ../
 
 require (
+	connectrpc.com/connect v1.21.1
+	github.com/coder/websocket v1.8.15
 	github.com/dolthub/go-mysql-server v0.20.0
 	github.com/dolthub/vitess v0.0.0-20250512224608-8fb9c6ea092c
 	github.com/eclipse/paho.mqtt.golang v1.5.1
 	github.com/emersion/go-smtp v0.26.0
-	connectrpc.com/connect v1.21.1
-	github.com/coder/websocket v1.8.15
 	github.com/glycerine/gosimnet v0.0.0
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/hashicorp/go-hclog v1.6.3
@@ -63,9 +63,6 @@ require (
 	github.com/fatih/color v1.16.0 // indirect
 	github.com/filecoin-project/go-clock v0.1.0 // indirect
 	github.com/flynn/noise v1.1.0 // indirect
-	connectrpc.com/connect v1.21.1 // indirect
-	github.com/coder/websocket v1.8.15 // indirect
-	github.com/fatih/color v1.13.0 // indirect
 	github.com/glycerine/idem v0.20.7 // indirect
 	github.com/glycerine/one_tree_rwmut v1.0.0 // indirect
 	github.com/glycerine/rbtree v0.2.1 // indirect
