@@ -120,7 +120,7 @@
 //   - two goroutines of one host that dial the same address at the same instant: which of them gets which connection is chance;
 //   - goroutines that make hosts at the same instant: addresses are given out in the order of creation. Draws and the trace go by names, and are the same;
 //   - two goroutines of one host that look up the same name at the same instant, by resolvers of their own: which of them asks first is chance;
-//   - two goroutines that write to one connection at the same instant.
+//   - two goroutines that write to one connection at the same instant: whose bytes come first is chance; sizes and times are the same, unless rules look at packets.
 //
 // simtest.CheckDeterminism runs a test twice, and shows the first event that differs. With SimNetConfig.BarrierOff runs do not repeat.
 //
@@ -134,7 +134,7 @@
 //     acknowledgement: a lost segment is always found out by the retransmission time-out. Throughput over lossy links is therefore not that of a real stack.
 //   - Acknowledgements have no packets of their own: counters, rules and queues do not see them. They take the latency of the way back and get lost there, but take no part in its rate. None
 //     is delayed in the hope of another one.
-//   - Nagle's algorithm: every Write that the window allows leaves at once. SetNoDelay does nothing.
+//   - Nagle's algorithm: every Write that the window allows leaves at once, in one segment with what else is written at that instant. SetNoDelay does nothing.
 //   - Headers: rates and counters are in bytes of payload.
 //   - Path MTU discovery. Fragments of a datagram are not packets of their own; a datagram is lost if one of its fragments would be. Streams on links that neither lose packets nor limit their rate, and
 //     at whose packets no rule looks, have segments of up to 64 KiB.

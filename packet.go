@@ -214,6 +214,9 @@ func (p *packet) admit(int64) {
 	switch p.kind {
 	case kindData:
 		p.count = l.segments(p.size)
+		if p.half.young == p {
+			p.half.young = nil
+		}
 	case kindDatagram:
 		p.count = l.fragments(p.size, f.dst.Addr())
 	}

@@ -29,6 +29,7 @@ type half struct {
 	taken          uint64 // by Read
 	advertised     uint64 // the last edge that the receiver told
 	segments       segments
+	young          *packet  // the last new data of an instant, not admitted yet: more may join it
 	updates        []update // of the edge alone, on their way to the sender
 	lastAck        int64    // when the last acknowledgement comes back; they do not overtake
 	finQueued      bool
@@ -103,11 +104,14 @@ func (h *half) transmit() {
 		return
 	}
 	if h.sent < h.written {
-		most := uint64(h.way().segment(h.net.inspected()))
-		for end := min(h.written, h.edge); h.sent < end; {
+		most, end := uint64(h.way().segment(h.net.inspected())), min(h.written, h.edge)
+		if h.young != nil {
+			h.join(most, end)
+		}
+		for h.sent < end {
 			start := h.sent
 			h.sent += min(most, end-start)
-			h.transmission(h.segments.add(segment{start: start, end: h.sent, first: h.net.t, ackAt: never}))
+			h.young = h.transmission(h.segments.add(segment{start: start, end: h.sent, first: h.net.t, ackAt: never}))
 		}
 	}
 	if h.finQueued && !h.finSent && h.sent == h.written {
@@ -120,8 +124,23 @@ func (h *half) transmit() {
 	h.attend()
 }
 
+// join lets data leave in the segment that carries what the same instant has sent before, as Linux does (tcp_autocorking) while a segment waits for
+// the network card: how many goroutines write at an instant, and which of them gather their bytes into how many writes, is often chance. Rules and
+// classifiers see what each Write has sent.
+func (h *half) join(most, end uint64) {
+	p := h.young
+	if p.issued != h.net.t || h.net.inspected() || uint64(p.size) >= most {
+		return
+	}
+	more := min(most-uint64(p.size), end-h.sent)
+	p.size += int(more)
+	p.end += more
+	h.sent += more
+	h.segments.get(p.segment).end = h.sent
+}
+
 // transmission puts a segment onto the link, for the first time or again.
-func (h *half) transmission(n uint64) {
+func (h *half) transmission(n uint64) *packet {
 	seg := h.segments.get(n)
 	seg.state = segmentSent
 	kind := kindData
@@ -132,6 +151,7 @@ func (h *half) transmission(n uint64) {
 	p.half, p.segment, p.start, p.end = h, n, seg.start, seg.end
 	p.size = int(seg.end - seg.start)
 	h.net.send(p)
+	return p
 }
 
 // payloadOf lists the bytes of a data packet, as long as they are not read.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/glycerine/gosimnet"
+	"github.com/glycerine/gosimnet/simtest"
 )
 
 // Several dials end at one instant, and their callers go on one by one, a nanosecond apart. When all are cancelled before
@@ -58,4 +59,57 @@ func cancelAfter(t *testing.T, latency, late time.Duration) {
 	if d := time.Since(start); err != nil || d.Truncate(time.Microsecond) != latency {
 		t.Errorf("a datagram after %v, %v, want it after %v", d, err, latency)
 	}
+}
+
+// A power cut is to wake all readers of a host, one after the other; but its software closes their connections at the same
+// instant, and they are gone before it is their turn. Time goes on nevertheless.
+func TestReadersLeaveBeforeTheirTurn(t *testing.T) {
+	simtest.Run(t, func(t *testing.T, s *gosimnet.Simnet) {
+		server, client := s.Host("server"), s.Host("client")
+		server.Run(func(ctx context.Context) error {
+			l, err := server.Listen("tcp", ":80")
+			if err != nil {
+				return err
+			}
+			var conns []net.Conn
+			go func() {
+				<-ctx.Done()
+				l.Close()
+				for _, c := range conns {
+					c.Close()
+				}
+			}()
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return err
+				}
+				conns = append(conns, c)
+				go c.Read(make([]byte, 1))
+			}
+		})
+		for range 3 {
+			c, err := client.Dial("tcp", "server:80")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+		}
+		time.Sleep(time.Second)
+		for _, step := range []gosimnet.Alteration{gosimnet.SHUTDOWN, gosimnet.POWERON} {
+			if _, err := s.AlterHost("server", step); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		start := time.Now()
+		c, err := client.Dial("tcp", "server:80")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if took := time.Since(start).Truncate(time.Microsecond); took != 20*time.Millisecond {
+			t.Errorf("a dial took %v, want a round trip of 20ms", took)
+		}
+	}, simtest.WithTimeout(time.Hour))
 }

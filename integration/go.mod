@@ -5,6 +5,8 @@ go 1.26.0
 replace github.com/glycerine/gosimnet => ../
 
 require (
+	connectrpc.com/connect v1.21.1
+	github.com/coder/websocket v1.8.15
 	github.com/dolthub/go-mysql-server v0.20.0
 	github.com/dolthub/vitess v0.0.0-20250512224608-8fb9c6ea092c
 	github.com/eclipse/paho.mqtt.golang v1.5.1
