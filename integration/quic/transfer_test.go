@@ -31,7 +31,7 @@ func TestTransferUnderLossAndReordering(t *testing.T) {
 	link := gosimnet.LinkConfig{Loss: 0.02, Reorder: 0.05, BitsPerSecond: 100e6}
 	scenario.Run(t, scenario.Scenario{
 		Software: software, Shows: "16 MiB at 2 % loss with reordering", Slow: true, Repeats: true,
-		Why:    "with windows that hold the transfer, and the first Write not at the instant of the handshake's end",
+		Why:    "with GOMAXPROCS=1, and windows that hold the transfer",
 		Config: &gosimnet.SimNetConfig{MinHop: latency, Link: link},
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		data := make([]byte, transferred)
