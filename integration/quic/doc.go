@@ -16,4 +16,8 @@
 // Only a socket with a SyscallConn can have the Don't Fragment bit, and quic-go looks for the path's MTU only with
 // that bit; a simulated socket has no file descriptor. The test of the path MTU shows the few lines that give a
 // socket what quic-go asks for. ECN and segmentation offload need the kernel, and are off.
+//
+// quic-go packs what it finds, in goroutines of its own, and what programs and the network do at the same instant is found by
+// chance. Runs repeat if GOMAXPROCS is 1, bursts do not arrive at one instant (give links a rate), the keys of the TLS
+// handshake fit one datagram (X25519), and programs pause before they write when something has arrived.
 package quic
