@@ -36,9 +36,9 @@ const (
 	roundTrip = 2 * latency
 )
 
-// writerBatches is why runs with calls differ in the sizes of what is written.
-const writerBatches = "a transport's writer gathers what the goroutines of calls hand to it into one write or several, as they happen to be " +
-	"scheduled: compare outcomes and times"
+// windowsRace is why runs of streams that are held back may differ in the sizes of what is written.
+const windowsRace = "messages and updates of windows are handed to a transport's writer by several goroutines, as they happen " +
+	"to be scheduled; with GOMAXPROCS=1, as here, nearly all runs are alike"
 
 // roundRobinStarts is why runs with several backends differ.
 const roundRobinStarts = "round_robin begins at a backend drawn from math/rand/v2, which has no seed: compare outcomes and times"

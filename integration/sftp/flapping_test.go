@@ -50,7 +50,7 @@ func TestAFileThroughAFlappingLink(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		takes(t, "the upload, 2.8 s without outages", 4451851*time.Microsecond, func() {
+		takes(t, "the upload, 2.8 s without outages", 4452951*time.Microsecond, func() {
 			if n, err := f.ReadFrom(bytes.NewReader(original)); n != int64(len(original)) || err != nil {
 				t.Errorf("the upload: %d bytes, %v", n, err)
 			}
@@ -59,7 +59,7 @@ func TestAFileThroughAFlappingLink(t *testing.T) {
 			t.Error("what was uploaded is not what is on the disk")
 		}
 		copied := make([]byte, len(original))
-		takes(t, "the download, 2.8 s without outages", 4869864*time.Microsecond, func() {
+		takes(t, "the download, 2.8 s without outages", 4870063*time.Microsecond, func() {
 			// WriteTo would do as well, but asks beyond the end as often as a select has it.
 			if n, err := f.ReadAt(copied, 0); n != len(original) || err != nil {
 				t.Errorf("the download: %d bytes, %v", n, err)

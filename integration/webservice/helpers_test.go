@@ -24,9 +24,16 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // latency is the network's, one way.
 const latency = 10 * time.Millisecond
 
-// http2Flushes is why runs with HTTP/2 differ in the sizes of what is written, though not in outcomes and times.
-const http2Flushes = "the HTTP/2 server selects among frames read, frames written and handlers' wishes: it is chance whether its first " +
-	"SETTINGS ACK and WINDOW_UPDATE leave in one TLS record or two; compare outcomes and times, or do without TLS"
+// http2Flushes is why runs of HTTP/2 over TLS may differ in the sizes of what is written, though not in outcomes and times.
+const http2Flushes = "the HTTP/2 server selects among frames read, frames written and handlers' wishes: it is chance whether " +
+	"its first SETTINGS ACK and WINDOW_UPDATE leave in one TLS record or two; with GOMAXPROCS=1, as here, nearly all runs " +
+	"are alike, and without TLS all"
+
+// oneByOne lets goroutines run one after the other until the test ends.
+func oneByOne(t *testing.T) {
+	before := runtime.GOMAXPROCS(1)
+	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
+}
 
 // software names what a scenario runs.
 func software(packages string) string { return packages + " " + runtime.Version() }

@@ -46,6 +46,7 @@ func TestHTTPTestServerCloseWaits(t *testing.T) {
 			name, why = "HTTP2", http2Flushes
 		}
 		t.Run(name, func(t *testing.T) {
+			oneByOne(t)
 			scenario.Run(t, scenario.Scenario{
 				Software: software("net/http/httptest, " + name), Shows: "Close waits for the response under way", Repeats: !secure, Why: why,
 			}, func(t *testing.T, net *gosimnet.Simnet) {

@@ -114,6 +114,7 @@ func TestHTTP2ClientSurvivesAPowerCycle(t *testing.T) {
 		{"without TLS", "http://server/", "", 2 * latency},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			oneByOne(t)
 			scenario.Run(t, scenario.Scenario{
 				Software: software("net/http, HTTP/2, " + test.name), Shows: "a reset after a power cycle, pings into a power cut",
 				Repeats: test.why == "", Why: test.why,

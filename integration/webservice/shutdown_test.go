@@ -101,6 +101,7 @@ func TestShutdownUnderLoadLosesNoResponse(t *testing.T) {
 		{"HTTP2", true, http2Flushes, 1011 * time.Millisecond, func(n int) bool { return n == 0 }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			oneByOne(t)
 			scenario.Run(t, scenario.Scenario{
 				Software: software("net/http, " + test.name), Shows: "graceful shutdown under load loses no response",
 				Repeats: !test.secure, Why: test.why,
