@@ -97,6 +97,8 @@
 // [Simnet.GetSimnetSnapshot] is a picture of all hosts and connections: their health, what is under way, and who waits for what. [Simnet.Trace] lists the last events, [Simnet.TraceHash] condenses
 // all of them, and [Simnet.LinkStats] and [Simnet.AllLinkStats] count what became of packets, by cause. [Simnet.Capture] keeps packets, and can send them once
 // more when they are stale. [Simnet.RecordFates] writes down what became of each packet, and [Simnet.ReplayFates] lets the same become of it in another run.
+// A snapshot also tells who is apart from whom in the partitions that were drawn at random, which links and weathers have been set, and the last faults, however much has
+// happened since.
 //
 // # Time and determinism
 //
@@ -104,14 +106,10 @@
 // ports of the two ends, and the number of the packet between them, so that one connection's fate does not depend on what others do. What is due at the same time happens in an
 // order that does not depend on chance. At most one goroutine is woken at an instant, but for those whose timers and deadlines are due exactly then.
 //
-// A goroutine that waits for a sync.Mutex is not at rest, and lets no virtual time pass. Software that holds a mutex while a Write waits for room, and has another goroutine that wants it, stops the
-// bubble's clock for good, which synctest does not report but simtest.Run does: several large uploads at once over one HTTP/2, TLS or SSH connection do it. A SendBuffer that is larger than such a burst
-// prevents it.
-//
-// What a test must do for it:
+// What a test must do, so that its runs repeat:
 //
 //   - run in a bubble, and make the network there;
-//   - draw its own random numbers from a source that it seeds, not from the functions of math/rand. Keys and nonces are random, too; testing/cryptotest makes them repeat;
+//   - draw its own random numbers from a source that it seeds, by [Simnet.Seed] say, not from the functions of math/rand. Keys and nonces are random, too; testing/cryptotest makes them repeat;
 //   - not depend on which case a select takes when several are ready, for it chooses at random;
 //   - iterate over maps in an order of its own, where the order decides what is sent first.
 //
@@ -123,6 +121,10 @@
 //   - two goroutines that write to one connection at the same instant: whose bytes come first is chance; sizes and times are the same, unless rules look at packets.
 //
 // simtest.CheckDeterminism runs a test twice, and shows the first event that differs. With SimNetConfig.BarrierOff runs do not repeat.
+//
+// A goroutine that waits for a sync.Mutex is not at rest, and lets no virtual time pass. Software that holds a mutex while a Write waits for room, and has another goroutine that wants it, stops the
+// bubble's clock for good, which synctest does not report but simtest.Run does: several large uploads at once over one HTTP/2, TLS or SSH connection do it. A SendBuffer that is larger than such a burst
+// prevents it.
 //
 // A network must be used by the clock that it was made with: one that was made in a bubble only in that bubble, any other only outside of bubbles. Calls from the
 // other side return an error. Calls from another bubble are not recognised, and the runtime ends the process. Close a network before the bubble's function

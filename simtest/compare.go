@@ -28,7 +28,8 @@ func firstDifference(a, b []gosimnet.Event, limit int) string {
 	for n := range max(len(a), len(b)) {
 		x, y := eventAt(a, n), eventAt(b, n)
 		if x != y {
-			return fmt.Sprintf("The first event that differs is number %d:\n  before: %s\n  first:  %s\n  second: %s", n+1, before, x, y)
+			return fmt.Sprintf("The first event that differs is number %d:\n  before: %s\n  first:  %s\n  second: %s\n"+
+				"What makes runs differ is listed in the documentation of package gosimnet, under Time and determinism.", n+1, before, x, y)
 		}
 		before = x
 	}
