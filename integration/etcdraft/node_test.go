@@ -51,6 +51,7 @@ type node struct {
 	mu      sync.Mutex
 	status  raft.BasicStatus
 	started time.Time // when it last got power: it ticks at this time and whole ticks
+	starts  int       // how often it has got power
 	left    time.Time // when it last ceased to lead
 }
 
@@ -110,11 +111,19 @@ func (n *node) run(ctx context.Context) error {
 	return nil
 }
 
+// startCount is how often the node has got power.
+func (n *node) startCount() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.starts
+}
+
 func (n *node) start() {
 	n.referee.Started(n.name)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.started = time.Now()
+	n.starts++
 }
 
 // publish makes the status known, and the changes of office in it.
