@@ -29,9 +29,8 @@ func (s *Simnet) clog(a, b *Host, d time.Duration) *cut {
 	c := &cut{mode: HoldPackets, clog: true, net: s, name: "clog " + hostOrAny(a) + "→" + hostOrAny(b)}
 	c.matches = func(from, to *Host) bool { return (a == nil || a == from) && (b == nil || b == to) }
 	c.end = event{act: c, host: a, key: hashString(0, c.name)}
-	s.cuts = append(s.cuts, c)
-	s.recut()
-	s.traceFault(EventFault, hostOrAny(a), hostOrAny(b), "clog")
+	s.enforce(c)
+	s.traceAbout(c.name, EventFault, hostOrAny(a), hostOrAny(b), "clog")
 	s.pathsChanged(nil, nil)
 	if d > 0 {
 		s.after(&c.end, s.t+int64(min(d, century))-1)
@@ -41,7 +40,7 @@ func (s *Simnet) clog(a, b *Host, d time.Duration) *cut {
 
 func (s *Simnet) unclog(c *cut) {
 	if !c.healed {
-		s.traceFault(EventRepair, "", "", c.name)
+		s.traceAbout(c.name, EventRepair, "", "", c.name)
 		s.heal(c)
 	}
 }
@@ -65,7 +64,7 @@ func (s *Simnet) ClearLink(origin, target string) (n int, err error) {
 			return err
 		}
 		on := func(p *packet) bool { return setting{origin: a, target: b}.matches(p.flow.from, p.flow.to) }
-		s.traceFault(EventFault, hostOrAny(a), hostOrAny(b), CauseCleared)
+		s.traceAbout(CauseCleared, EventFault, hostOrAny(a), hostOrAny(b), CauseCleared)
 		for _, p := range asSent(s.flying(on)) {
 			s.snatch(p, CauseCleared, s.t)
 			n++

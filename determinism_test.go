@@ -455,6 +455,44 @@ func TestAPowerCutAndCallsOfItsInstantGiveOneRun(t *testing.T) {
 	}
 }
 
+// Faults of different things at one instant come to the same, whoever is first.
+func TestFaultsOfOneInstantGiveOneRun(t *testing.T) {
+	faults := []func(s *gosimnet.Simnet) error{
+		func(s *gosimnet.Simnet) error { return second(s.CutLink(gosimnet.DropPackets, "a", "b")) },
+		func(s *gosimnet.Simnet) error { return second(s.CutLink(gosimnet.HoldPackets, "a", "")) },
+		func(s *gosimnet.Simnet) error {
+			return second(s.Partition(gosimnet.HoldPackets, []string{"a"}, []string{"c"}))
+		},
+		func(s *gosimnet.Simnet) error { return second(s.Clog("b", "", time.Second)) },
+		func(s *gosimnet.Simnet) error { return second(s.Clog("", "a", time.Second)) },
+		func(s *gosimnet.Simnet) error { return second(s.AlterHost("b", gosimnet.ISOLATE)) },
+		func(s *gosimnet.Simnet) error { return second(s.AlterHost("b", gosimnet.SHUTDOWN)) },
+		func(s *gosimnet.Simnet) error { return s.FaultHost("b", drop(0.5), false) },
+		func(s *gosimnet.Simnet) error { return s.SetLink("b", "c", gosimnet.LinkConfig{Loss: 0.1}) },
+		func(s *gosimnet.Simnet) error { return second(s.ClearLink("b", "c")) },
+		func(s *gosimnet.Simnet) error { return s.Host("b").SetView("c", gosimnet.NXDomain()) },
+	}
+	run := func(order []func(s *gosimnet.Simnet) error) (hash string) {
+		bubble(t, func(t *testing.T, s *gosimnet.Simnet) {
+			for _, pair := range []string{"ab", "ac", "ba", "bc", "ca", "cb"} {
+				c, _ := openStream(t, s, pair[:1], pair[1:], ":80")
+				say(t, c, "x")
+			}
+			for _, f := range order {
+				noError(t, f(s))
+			}
+			time.Sleep(10 * time.Second)
+			hash = s.TraceHash()
+		})
+		return hash
+	}
+	one := run(faults)
+	slices.Reverse(faults)
+	if one != run(faults) {
+		t.Error("the order of faults at one instant makes a difference")
+	}
+}
+
 func TestAnotherSeedAnotherRun(t *testing.T) {
 	for name, one := range workloads(1) {
 		other := workloads(2)[name]

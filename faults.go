@@ -342,11 +342,19 @@ func (s *Simnet) alter(name string, a Alteration, wholeHost bool, undo *Alterati
 			*undo = UNDEFINED
 			if at.host.alter(a, at.port) {
 				*undo = a.undo()
-				s.traceFault(kindOfAlteration(a), name, "", a.String())
+				s.traceAbout(a.about(), kindOfAlteration(a), name, "", a.String())
 				s.faultsChanged(scope{at: at}, false)
 			}
 		},
 	}
+}
+
+// about is what an alteration alters, the power or the isolation.
+func (a Alteration) about() string {
+	if a == SHUTDOWN || a == POWERON {
+		return "power"
+	}
+	return "isolation"
 }
 
 func kindOfAlteration(a Alteration) string {

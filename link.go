@@ -433,7 +433,7 @@ func (s *Simnet) SetLink(origin, target string, cfg LinkConfig) error {
 		}
 		s.settings = append(slices.DeleteFunc(s.settings, func(c setting) bool { return c.coveredBy(from, to) }), setting{from, to, cfg.own()})
 		s.reconfigure(from, to)
-		s.traceFault(EventFault, origin, target, "link: "+cfg.String())
+		s.traceAbout("link", EventFault, origin, target, "link: "+cfg.String())
 		s.remember("link " + hostOrAny(from) + "→" + hostOrAny(to) + ": " + cfg.String())
 		return nil
 	})
@@ -502,7 +502,7 @@ func (s *Simnet) setAccess(host string, cfg LinkConfig, what string, wireOf func
 			l.rewired()
 		}
 		s.reestimate()
-		s.traceFault(EventFault, host, "", what)
+		s.traceAbout(what, EventFault, host, "", what)
 		return nil
 	})
 }

@@ -127,7 +127,7 @@ func (h *Host) SetView(name string, v View) (err error) {
 			kind = EventRepair
 			delete(h.views, foldName(name))
 		}
-		h.net.traceFault(kind, h.name, name, "view "+v.String())
+		h.net.traceAbout("view", kind, h.name, name, "view "+v.String())
 		return nil
 	})
 }

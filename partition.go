@@ -1,6 +1,7 @@
 package gosimnet
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -27,6 +28,7 @@ type cut struct {
 	mode    PartitionMode
 	matches func(from, to *Host) bool
 	name    string // for reports
+	since   int64
 	held    []*packet
 	healed  bool
 	clog    bool  // it stops packets where they arrive, and holds them
@@ -134,16 +136,33 @@ func (s *Simnet) cutting(mode PartitionMode, maker func(c *cut) error) (heal fun
 
 // addCut puts a cut into force.
 func (s *Simnet) addCut(c *cut) {
-	s.cuts = append(s.cuts, c)
-	s.recut()
-	s.traceFault(EventFault, "", "", c.mode.String()+" "+c.name)
+	s.enforce(c)
+	s.traceAbout(c.title(), EventFault, "", "", c.title())
 	s.pathsChanged(nil, nil)
+}
+
+// enforce puts a cut or a clog among the others; those of one instant go by their titles.
+func (s *Simnet) enforce(c *cut) {
+	c.since = s.t
+	s.cuts = append(s.cuts, c)
+	slices.SortStableFunc(s.cuts, func(a, b *cut) int {
+		return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.title(), b.title()))
+	})
+	s.recut()
+}
+
+// title is the cut in reports.
+func (c *cut) title() string {
+	if c.clog {
+		return c.name
+	}
+	return c.mode.String() + " " + c.name
 }
 
 // mendCut ends a cut, unless it has ended.
 func (s *Simnet) mendCut(c *cut) {
 	if !c.healed {
-		s.traceFault(EventRepair, "", "", c.mode.String()+" "+c.name)
+		s.traceAbout(c.title(), EventRepair, "", "", c.title())
 		s.heal(c)
 	}
 }
@@ -276,7 +295,7 @@ func (s *Simnet) ResetConns(origin, target string) (n int, err error) {
 				c.peer.gotReset(s.t)
 			}
 		}
-		s.traceFault(EventFault, origin, target, "reset")
+		s.traceAbout("reset", EventFault, origin, target, "reset")
 		return nil
 	})
 	return n, err

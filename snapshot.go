@@ -152,11 +152,7 @@ func (s *Simnet) snapshot() *SimnetSnapshot {
 	}
 	z.Links = s.linkStatus()
 	for _, c := range s.cuts {
-		name := c.name
-		if !c.clog {
-			name = c.mode.String() + " " + name
-		}
-		z.Cuts = append(z.Cuts, name)
+		z.Cuts = append(z.Cuts, c.title())
 	}
 	if !s.weather.calm() {
 		z.Weather = s.weather.String()

@@ -264,7 +264,14 @@ func (p *packet) bytes() [][]byte {
 
 // traceFault logs a fault or a repair.
 func (s *Simnet) traceFault(kind, origin, target, what string) {
-	s.noteFor(nil, hashString(hashString(0, origin), target), uint64(s.issues), record{kind: kind, from: origin, to: target, cause: what})
+	s.traceAbout("", kind, origin, target, what)
+}
+
+// traceAbout logs a fault or a repair of something that has a name of its own: what is done at one instant to one thing
+// stays in order, and different things go by their names.
+func (s *Simnet) traceAbout(name, kind, origin, target, what string) {
+	key := hashString(hashString(hashString(0, origin), target), name)
+	s.noteFor(nil, key, uint64(s.issues), record{kind: kind, from: origin, to: target, cause: what})
 }
 
 // noteFor logs what a call did at a place in the canonical order of this instant.

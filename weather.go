@@ -326,7 +326,7 @@ func (s *Simnet) degrade(d *dice) (mend func()) {
 // spoil sets what is worse about a link for a while, or, for nil, ends that.
 func (s *Simnet) spoil(l *link, worse *LinkConfig, kind string) {
 	l.spoilt = worse
-	s.traceFault(kind, l.from.name, l.to.name, "degraded")
+	s.traceAbout("degraded", kind, l.from.name, l.to.name, "degraded")
 	s.reconfigure(l.from, l.to)
 }
 
