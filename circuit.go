@@ -202,7 +202,7 @@ func (c *Circuit) Read(b []byte) (int, error) {
 	if err := c.conn.enter(); err != nil {
 		return 0, c.conn.opErr("read", err)
 	}
-	n, err := c.read(b)
+	n, err := c.conn.host.outcome(c.read(b))
 	c.conn.net.leave()
 	if err != nil && err != io.EOF {
 		err = c.conn.opErr("read", err)
@@ -332,12 +332,12 @@ func (c *Circuit) Write(b []byte) (int, error) {
 	if err := c.conn.enter(); err != nil {
 		return 0, c.conn.opErr("write", err)
 	}
-	err := c.write(b)
+	n, err := c.conn.host.outcome(len(b), c.write(b))
 	c.conn.net.leave()
 	if err != nil {
 		return 0, c.conn.opErr("write", err)
 	}
-	return len(b), nil
+	return n, nil
 }
 
 func (c *Circuit) write(b []byte) error {

@@ -129,7 +129,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 	if err := c.enter(); err != nil {
 		return 0, c.opErr("read", err)
 	}
-	n, err := c.read(b)
+	n, err := c.host.outcome(c.read(b))
 	c.net.leave()
 	if err != nil && err != io.EOF {
 		err = c.opErr("read", err)
@@ -205,7 +205,7 @@ func (c *Conn) Write(b []byte) (int, error) {
 	if err := c.enter(); err != nil {
 		return 0, c.opErr("write", err)
 	}
-	n, err := c.write(b)
+	n, err := c.host.outcome(c.write(b))
 	c.net.leave()
 	if err != nil {
 		err = c.opErr("write", err)

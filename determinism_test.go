@@ -415,9 +415,9 @@ func TestCallsOfOneInstantGiveOneRun(t *testing.T) {
 	}
 }
 
-// What a host's software does at the very instant of a power cut comes to the same, whoever is first.
+// What a host's software does at the very instant of a power cut comes to the same, whoever is first; but calls that come after it fail.
 func TestAPowerCutAndCallsOfItsInstantGiveOneRun(t *testing.T) {
-	run := func(cut func(s *gosimnet.Simnet, calls func())) (hash string) {
+	run := func(cut func(s *gosimnet.Simnet, calls func(want error))) (hash string) {
 		bubble(t, func(t *testing.T, s *gosimnet.Simnet) {
 			a := s.Host("a")
 			stream, _ := openStream(t, s, "a", "b", ":80")
@@ -425,9 +425,11 @@ func TestAPowerCutAndCallsOfItsInstantGiveOneRun(t *testing.T) {
 			socket, err := a.Dial("udp", "b:53")
 			noError(t, err)
 			dialed := make(chan error, 1)
-			cut(s, func() {
+			cut(s, func(want error) {
 				for _, c := range []net.Conn{stream, circuit, socket} {
-					say(t, c, "x")
+					if _, err := c.Write([]byte("x")); !errors.Is(err, want) {
+						t.Errorf("at the instant Write returned %v, want %v", err, want)
+					}
 				}
 				go func() {
 					_, err := a.Dial("tcp", "b:80")
@@ -448,8 +450,14 @@ func TestAPowerCutAndCallsOfItsInstantGiveOneRun(t *testing.T) {
 		})
 		return hash
 	}
-	one := run(func(s *gosimnet.Simnet, calls func()) { calls(); alter(t, s, "a", gosimnet.SHUTDOWN, gosimnet.POWERON) })
-	other := run(func(s *gosimnet.Simnet, calls func()) { alter(t, s, "a", gosimnet.SHUTDOWN, gosimnet.POWERON); calls() })
+	one := run(func(s *gosimnet.Simnet, calls func(error)) {
+		calls(nil)
+		alter(t, s, "a", gosimnet.SHUTDOWN, gosimnet.POWERON)
+	})
+	other := run(func(s *gosimnet.Simnet, calls func(error)) {
+		alter(t, s, "a", gosimnet.SHUTDOWN, gosimnet.POWERON)
+		calls(net.ErrClosed)
+	})
 	if one != other {
 		t.Error("the order of calls at one instant makes a difference")
 	}

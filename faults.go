@@ -47,7 +47,7 @@ type Alteration int
 // The alterations. UNDEFINED, as an undo, is that nothing changed; it cannot be asked for.
 const (
 	UNDEFINED Alteration = 0
-	SHUTDOWN  Alteration = 1 // takes the power away: connections vanish without a word, at the end of the instant; nothing that is sent meanwhile leaves
+	SHUTDOWN  Alteration = 1 // takes the power away: connections vanish without a word
 	POWERON   Alteration = 2 // gives the power back, and starts the host's software
 	ISOLATE   Alteration = 3 // cuts off: no packet leaves or arrives
 	UNISOLATE Alteration = 4 // ends that
@@ -434,6 +434,15 @@ func (h *Host) powerDown() {
 func (h *Host) vanish() {
 	h.dropAll(false)
 	clear(h.ports.waiting)
+}
+
+// outcome is what a call comes to that has done its work, or has failed: net.ErrClosed if the host has lost its power before, at
+// this very instant. What the call did is as if it had come first, for who comes first is chance.
+func (h *Host) outcome(n int, err error) (int, error) {
+	if h.net.harmed && h.vanishing.scheduled() {
+		return 0, net.ErrClosed
+	}
+	return n, err
 }
 
 type vanishEvent Host

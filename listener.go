@@ -210,7 +210,8 @@ func (l *Listener) accept() (*Conn, error) {
 			if len(l.queue) > 0 {
 				s.wakeFirst(l.acceptors)
 			}
-			return c, nil
+			_, err := l.host.outcome(0, nil)
+			return c, err
 		}
 		l.by.await("accept")
 	}

@@ -329,7 +329,8 @@ func (c *PacketConn) receive(b []byte, call string) (n, full int, from netip.Add
 			return 0, 0, from, c.report(call)
 		case len(c.queue) > 0:
 			n, full, from = c.take(b)
-			return n, full, from, nil
+			n, err = c.host.outcome(n, nil)
+			return n, full, from, err
 		}
 		c.readBy.await("read")
 	}
@@ -557,6 +558,11 @@ func (c *PacketConn) transmit(b []byte, to netip.AddrPort, call string) (int, er
 		return 0, err
 	}
 	defer c.net.leave()
+	return c.host.outcome(c.emit(b, to, call))
+}
+
+// emit sends a datagram, with the network locked.
+func (c *PacketConn) emit(b []byte, to netip.AddrPort, call string) (int, error) {
 	if to.Addr().IsUnspecified() {
 		to = netip.AddrPortFrom(loopbackOf(to.Addr()), to.Port())
 	}
