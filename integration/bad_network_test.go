@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/glycerine/gosimnet"
+	"github.com/glycerine/gosimnet/integration/scenario"
 )
 
 // bad is a network that does to streams all that a network can do without ending them. The send buffer holds all that is written: HTTP/2
@@ -57,7 +58,7 @@ func interrupt(ctx context.Context, t *testing.T, s *gosimnet.Simnet) {
 
 // Nothing is lost, and nothing hangs.
 func TestSoftwareOnABadNetwork(t *testing.T) {
-	cert, roots := certificate(t, "server")
+	cert, roots := scenario.Certificate(t, "server")
 	for seed := range uint64(5) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			bubble(t, bad(seed), func(t *testing.T, s *gosimnet.Simnet) {

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/glycerine/gosimnet"
+	"github.com/glycerine/gosimnet/integration/scenario"
 )
 
 // serveGRPC runs a gRPC server, with the health service alone, for as long as the test runs.
@@ -30,18 +31,18 @@ func serveGRPC(t *testing.T, l net.Listener) {
 type channel struct {
 	*grpc.ClientConn
 	healthpb.HealthClient
-	start clock
+	start scenario.Clock
 	dials chan time.Duration
 }
 
 // dialGRPC makes a channel from host "client" to server:80.
 func dialGRPC(t *testing.T, s *gosimnet.Simnet, options ...grpc.DialOption) *channel {
 	t.Helper()
-	ch := &channel{start: startClock(), dials: make(chan time.Duration, 100)}
+	ch := &channel{start: scenario.StartClock(), dials: make(chan time.Duration, 100)}
 	cc, err := grpc.NewClient("passthrough:///server:80", append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-			ch.dials <- time.Since(ch.start.start)
+			ch.dials <- time.Since(ch.start.Start)
 			return s.Host("client").DialContext(ctx, "tcp", address)
 		}),
 	}, options...)...)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/glycerine/gosimnet"
+	"github.com/glycerine/gosimnet/integration/scenario"
 )
 
 // roundTrip is one on a network of hop(latency).
@@ -33,7 +34,7 @@ func pair(t *testing.T, s *gosimnet.Simnet) (client, server net.Conn) {
 func TestCrossedWrites(t *testing.T) {
 	bubble(t, hop(latency), func(t *testing.T, s *gosimnet.Simnet) {
 		a, b := pair(t, s)
-		start := startClock()
+		start := scenario.StartClock()
 		var ends sync.WaitGroup
 		for _, c := range []net.Conn{a, b} {
 			ends.Go(func() {
@@ -46,16 +47,16 @@ func TestCrossedWrites(t *testing.T) {
 			})
 		}
 		ends.Wait()
-		start.at(t, "both ends' end", latency)
+		start.At(t, "both ends' end", latency)
 	})
 }
 
 // Both ends of a TLS connection begin with a Write, which makes them shake hands.
 func TestCrossedTLS(t *testing.T) {
 	bubble(t, hop(latency), func(t *testing.T, s *gosimnet.Simnet) {
-		cert, roots := certificate(t, "server")
+		cert, roots := scenario.Certificate(t, "server")
 		a, b := pair(t, s)
-		start := startClock()
+		start := scenario.StartClock()
 		var ends sync.WaitGroup
 		for _, c := range []*tls.Conn{
 			tls.Client(a, &tls.Config{RootCAs: roots, ServerName: "server"}),
@@ -73,18 +74,18 @@ func TestCrossedTLS(t *testing.T) {
 		}
 		ends.Wait()
 		// The server's turn comes after three half round trips: hello, hello back, finished.
-		start.at(t, "both ends' end", 2*roundTrip)
+		start.At(t, "both ends' end", 2*roundTrip)
 	})
 }
 
 // Logging in costs five round trips: for TCP, the versions, the keys, the service and the user. A command costs two.
 func TestSSH(t *testing.T) {
 	bubble(t, hop(latency), func(t *testing.T, s *gosimnet.Simnet) {
-		start := startClock()
+		start := scenario.StartClock()
 		client := login(t, s)
-		start.at(t, "the login", 5*roundTrip)
+		start.At(t, "the login", 5*roundTrip)
 		command(t, client)
-		start.at(t, "the command's output", 7*roundTrip)
+		start.At(t, "the command's output", 7*roundTrip)
 	})
 }
 
@@ -100,7 +101,7 @@ func login(t *testing.T, s *gosimnet.Simnet) *ssh.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer := must(ssh.NewSignerFromKey(key))(t)
+	signer := scenario.Must(ssh.NewSignerFromKey(key))(t)
 	cfg := &ssh.ServerConfig{NoClientAuth: true}
 	cfg.AddHostKey(signer)
 	l := listen(t, s.Host("server"), ":22")
@@ -127,7 +128,7 @@ func login(t *testing.T, s *gosimnet.Simnet) *ssh.Client {
 // command has the server run a command.
 func command(t *testing.T, client *ssh.Client) {
 	t.Helper()
-	out, err := must(client.NewSession())(t).Output("echo")
+	out, err := scenario.Must(client.NewSession())(t).Output("echo")
 	if string(out) != "you said echo" || err != nil {
 		t.Errorf("the command said %q, %v", out, err)
 	}

@@ -1,19 +1,13 @@
 package integration
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/glycerine/gosimnet"
 )
@@ -51,37 +45,6 @@ func clientTLS(t *testing.T, h *gosimnet.Host, roots *x509.CertPool) (*http.Clie
 	tr.TLSClientConfig = &tls.Config{RootCAs: roots}
 	tr.ForceAttemptHTTP2 = true
 	return c, tr
-}
-
-// certificate makes a certificate for some hosts that is its own authority. It is valid when the clock of a bubble begins.
-func certificate(t *testing.T, hosts ...string) (tls.Certificate, *x509.CertPool) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber:          big.NewInt(1),
-		Subject:               pkix.Name{CommonName: hosts[0]},
-		DNSNames:              hosts,
-		NotBefore:             time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC),
-		NotAfter:              time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC),
-		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		BasicConstraintsValid: true,
-		IsCA:                  true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AddCert(leaf)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, roots
 }
 
 // get makes a request and returns its body, which must come with status 200.

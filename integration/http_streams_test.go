@@ -14,15 +14,16 @@ import (
 	"time"
 
 	"github.com/glycerine/gosimnet"
+	"github.com/glycerine/gosimnet/integration/scenario"
 )
 
 func TestHTTPUpgradeHijacksTheConnection(t *testing.T) {
 	bubble(t, hop(latency), func(t *testing.T, s *gosimnet.Simnet) {
 		serve(t, listen(t, s.Host("server"), ":80"), shout)
 		c, _ := client(t, s.Host("client"))
-		start := startClock()
+		start := scenario.StartClock()
 		stream := upgrade(t, c, "http://server/")
-		start.at(t, "the upgrade", 4*latency)
+		start.At(t, "the upgrade", 4*latency)
 		converse(t, stream, 2*latency)
 	})
 }
@@ -44,7 +45,7 @@ func shout(w http.ResponseWriter, r *http.Request) {
 // upgrade asks for the shouting.
 func upgrade(t *testing.T, c *http.Client, url string) io.ReadWriteCloser {
 	t.Helper()
-	req := must(http.NewRequest("GET", url, nil))(t)
+	req := scenario.Must(http.NewRequest("GET", url, nil))(t)
 	req.Header.Set("Connection", "Upgrade")
 	req.Header.Set("Upgrade", "shout")
 	resp, err := c.Do(req)
@@ -62,13 +63,13 @@ func converse(t *testing.T, stream io.ReadWriteCloser, roundTrip time.Duration) 
 	t.Helper()
 	lines := bufio.NewReader(stream)
 	for _, word := range []string{"one", "two", "three"} {
-		start := startClock()
+		start := scenario.StartClock()
 		fmt.Fprintln(stream, word)
 		got, err := lines.ReadString('\n')
 		if want := strings.ToUpper(word) + "\n"; got != want || err != nil {
 			t.Errorf("read %q, %v; want %q", got, err, want)
 		}
-		start.at(t, "the answer", roundTrip)
+		start.At(t, "the answer", roundTrip)
 	}
 	stream.Close()
 }
@@ -90,11 +91,11 @@ func TestHTTPReverseProxy(t *testing.T) {
 		c, _ := client(t, s.Host("client"))
 
 		for _, roundTrips := range []time.Duration{4, 2} {
-			start := startClock()
+			start := scenario.StartClock()
 			if got := get(t, c, "http://proxy/"); got != "hello from proxy" {
 				t.Errorf("GET: %q", got)
 			}
-			start.at(t, "the answer", roundTrips*2*latency)
+			start.At(t, "the answer", roundTrips*2*latency)
 		}
 		stream := upgrade(t, c, "http://proxy/")
 		converse(t, stream, 4*latency)
@@ -121,7 +122,7 @@ func TestHTTPServerSentEvents(t *testing.T) {
 			}
 		})
 		c, _ := client(t, s.Host("client"))
-		start := startClock()
+		start := scenario.StartClock()
 		resp, err := c.Get("http://server/")
 		if err != nil {
 			t.Fatal(err)
@@ -132,13 +133,13 @@ func TestHTTPServerSentEvents(t *testing.T) {
 			if want := fmt.Sprintf("data: %d", n); lines.Text() != want {
 				t.Errorf("event %q, want %q", lines.Text(), want)
 			}
-			start.at(t, lines.Text(), time.Duration(n)*time.Second+4*latency)
+			start.At(t, lines.Text(), time.Duration(n)*time.Second+4*latency)
 			lines.Scan()
 		}
-		start = startClock()
+		start = scenario.StartClock()
 		resp.Body.Close()
 		<-left
-		start.at(t, "the handler's end", latency)
+		start.At(t, "the handler's end", latency)
 	})
 }
 
@@ -156,7 +157,7 @@ func TestHTTPUploadArrivesIntact(t *testing.T) {
 		c, _ := client(t, s.Host("client"))
 		sum := sha256.New()
 		body := io.TeeReader(io.LimitReader(rand.NewChaCha8([32]byte{}), size), sum)
-		start := startClock()
+		start := scenario.StartClock()
 		resp, err := c.Post("http://server/", "application/octet-stream", body)
 		if err != nil {
 			t.Fatal(err)
@@ -173,6 +174,6 @@ func TestHTTPUploadArrivesIntact(t *testing.T) {
 		if share := float64(stats.Lost.Packets) / float64(stats.Sent.Packets); share < 0.19 || share > 0.21 {
 			t.Errorf("%d of %d packets were lost, want a fifth", stats.Lost.Packets, stats.Sent.Packets)
 		}
-		t.Logf("64 MiB took %v", time.Since(start.start))
+		t.Logf("64 MiB took %v", time.Since(start.Start))
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/glycerine/gosimnet"
+	"github.com/glycerine/gosimnet/integration/scenario"
 )
 
 const latency = 10 * time.Millisecond
@@ -29,21 +30,21 @@ func TestHTTPReusesConnections(t *testing.T) {
 		serve(t, listen(t, s.Host("server"), ":80"), hello)
 		c, _ := client(t, s.Host("client"))
 
-		start := startClock()
+		start := scenario.StartClock()
 		if got := get(t, c, "http://server/"); got != "hello from server" {
 			t.Errorf("GET: %q", got)
 		}
-		start.at(t, "the first answer", 4*latency)
+		start.At(t, "the first answer", 4*latency)
 		var reused bool
 		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused = i.Reused }})
-		start = startClock()
-		resp, err := c.Do(must(http.NewRequestWithContext(ctx, "GET", "http://server/", nil))(t))
+		start = scenario.StartClock()
+		resp, err := c.Do(scenario.Must(http.NewRequestWithContext(ctx, "GET", "http://server/", nil))(t))
 		if err != nil {
 			t.Fatal(err)
 		}
 		readAll(t, resp.Body)
 		resp.Body.Close()
-		start.at(t, "the second answer", 2*latency)
+		start.At(t, "the second answer", 2*latency)
 		if !reused {
 			t.Error("the second request made a new connection")
 		}
@@ -53,7 +54,7 @@ func TestHTTPReusesConnections(t *testing.T) {
 // TLS 1.3 costs one round trip more. HTTP/2 has one connection for all requests.
 func TestHTTP2SharesOneConnection(t *testing.T) {
 	bubble(t, hop(latency), func(t *testing.T, s *gosimnet.Simnet) {
-		cert, roots := certificate(t, "server")
+		cert, roots := scenario.Certificate(t, "server")
 		var mu sync.Mutex
 		conns := map[string]bool{}
 		serveTLS(t, listen(t, s.Host("server"), ":443"), cert, func(w http.ResponseWriter, r *http.Request) {
@@ -65,19 +66,19 @@ func TestHTTP2SharesOneConnection(t *testing.T) {
 		})
 		c, _ := clientTLS(t, s.Host("client"), roots)
 
-		start := startClock()
+		start := scenario.StartClock()
 		if got := get(t, c, "https://server/"); got != "HTTP/2.0" {
 			t.Errorf("the server saw protocol %q", got)
 		}
-		start.at(t, "the first answer", 6*latency+time.Second)
+		start.At(t, "the first answer", 6*latency+time.Second)
 
-		start = startClock()
+		start = scenario.StartClock()
 		var wg sync.WaitGroup
 		for range 50 {
 			wg.Go(func() { get(t, c, "https://server/") })
 		}
 		wg.Wait()
-		start.within(t, "fifty answers at once", 2*latency+time.Second, 10*time.Microsecond)
+		start.Within(t, "fifty answers at once", 2*latency+time.Second, 10*time.Microsecond)
 		if len(conns) != 1 {
 			t.Errorf("the server saw connections from %v, want one", conns)
 		}
@@ -151,17 +152,17 @@ func TestHTTPExpectContinue(t *testing.T) {
 				c, tr := client(t, s.Host("client"))
 				tr.ExpectContinueTimeout = time.Second
 				body := &counter{r: bytes.NewReader(make([]byte, 1<<20))}
-				req := must(http.NewRequest("PUT", "http://server/", body))(t)
+				req := scenario.Must(http.NewRequest("PUT", "http://server/", body))(t)
 				req.ContentLength = 1 << 20
 				req.Header.Set("Expect", "100-continue")
-				start := startClock()
+				start := scenario.StartClock()
 				resp, err := c.Do(req)
 				if err != nil {
 					t.Fatal(err)
 				}
 				readAll(t, resp.Body)
 				resp.Body.Close()
-				start.within(t, "the answer", test.took, 100*time.Microsecond)
+				start.Within(t, "the answer", test.took, 100*time.Microsecond)
 				if sent := body.n.Load(); resp.StatusCode != test.status || sent != test.sent {
 					t.Errorf("status %d after %d bytes of the body, want %d after %d", resp.StatusCode, sent, test.status, test.sent)
 				}
@@ -221,11 +222,11 @@ func TestHTTPShutdown(t *testing.T) {
 					io.WriteString(w, "done")
 				})
 				test.prior(t, s.Host("client"))
-				start := startClock()
+				start := scenario.StartClock()
 				if err := srv.Shutdown(context.Background()); err != nil {
 					t.Error(err)
 				}
-				start.within(t, "Shutdown returned", test.least, test.most-test.least)
+				start.Within(t, "Shutdown returned", test.least, test.most-test.least)
 				if _, err := s.Host("client").Dial("tcp", "server:80"); err == nil {
 					t.Error("a dial after Shutdown succeeded")
 				}
@@ -239,16 +240,16 @@ func TestHTTPShutdown(t *testing.T) {
 func TestHTTPClientTimeout(t *testing.T) {
 	bubble(t, hop(latency), func(t *testing.T, s *gosimnet.Simnet) {
 		heard := make(chan time.Duration, 1)
-		var start clock
+		var start scenario.Clock
 		serve(t, listen(t, s.Host("server"), ":80"), func(w http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
-			heard <- time.Since(start.start)
+			heard <- time.Since(start.Start)
 		})
 		c, _ := client(t, s.Host("client"))
 		c.Timeout = time.Second
-		start = startClock()
+		start = scenario.StartClock()
 		_, err := c.Get("http://server/")
-		start.at(t, "the error", time.Second)
+		start.At(t, "the error", time.Second)
 		var timeout net.Error
 		if !errors.As(err, &timeout) || !timeout.Timeout() || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Get: %v, want a time-out", err)

@@ -79,37 +79,6 @@ func target(l net.Listener) string {
 	return (&net.TCPAddr{IP: a.IP, Port: a.Port}).String()
 }
 
-// clock measures virtual time.
-type clock struct{ start time.Time }
-
-func startClock() clock { return clock{time.Now()} }
-
-// at fails the test unless so much time has passed. Every packet arrives a nanosecond or two after its latency
-// is over, so that as much as a microsecond more is right.
-func (c clock) at(t *testing.T, what string, want time.Duration) {
-	t.Helper()
-	c.within(t, what, want, time.Microsecond)
-}
-
-// within fails the test unless so much time has passed, and at most so much more.
-func (c clock) within(t *testing.T, what string, want, more time.Duration) {
-	t.Helper()
-	if got := time.Since(c.start); got < want || got >= want+more {
-		t.Errorf("%s after %v, want %v and less than %v more", what, got, want, more)
-	}
-}
-
-// must fails the test if there is an error.
-func must[T any](v T, err error) func(t *testing.T) T {
-	return func(t *testing.T) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
 // readAll reads until the end, which must come without an error.
 func readAll(t *testing.T, r io.Reader) string {
 	t.Helper()

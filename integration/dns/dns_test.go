@@ -56,22 +56,22 @@ func TestLostQueryIsRetried(t *testing.T) {
 					texts(1)(w, q)
 				})
 				net.AddRule(lose(lost.from, 2))
-				conn, start := dial(t, net, "udp"), startClock()
+				conn, start := dial(t, net, "udp"), scenario.StartClock()
 				answer, tries, err := ask(conn, question("example.org."), 3)
 				if err != nil || len(answer.Answer) != 1 || tries != 3 {
 					t.Errorf("%v, %d attempts, %v; want a text after three", answer, tries, err)
 				}
-				start.at(t, "the answer", 4*time.Second+roundTrip)
+				start.At(t, "the answer", 4*time.Second+roundTrip)
 				if n := asked.Load(); n != lost.asked {
 					t.Errorf("the server was asked %d times, want %d", n, lost.asked)
 				}
 				net.AddRule(lose("client", 2))
-				start = startClock()
+				start = scenario.StartClock()
 				_, tries, err = ask(conn, question("example.org."), 2)
 				if tries != 2 || !errors.Is(err, os.ErrDeadlineExceeded) {
 					t.Errorf("%d attempts, %v; want two, in vain", tries, err)
 				}
-				start.at(t, "the error", 4*time.Second)
+				start.At(t, "the error", 4*time.Second)
 			})
 		})
 	}
@@ -87,7 +87,7 @@ func TestLateAnswerIsNotTheNextOne(t *testing.T) {
 		Config: usual,
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		serve(t, net.Host("server"), texts(1))
-		conn, start := dial(t, net, "udp"), startClock()
+		conn, start := dial(t, net, "udp"), scenario.StartClock()
 		first := true
 		net.AddRule(func(p *gosimnet.Packet) gosimnet.Verdict {
 			if p.From != "server" {
@@ -105,12 +105,12 @@ func TestLateAnswerIsNotTheNextOne(t *testing.T) {
 		if _, _, err := new(dns.Client).ExchangeWithConn(question("first."), conn); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("the first question: %v, want a time-out", err)
 		}
-		start.at(t, "the time-out", 2*time.Second)
+		start.At(t, "the time-out", 2*time.Second)
 		answer, _, err := new(dns.Client).ExchangeWithConn(question("second."), conn)
 		if err != nil || answer.Answer[0].Header().Name != "second." {
 			t.Errorf("the second question: %v, %v", answer, err)
 		}
-		start.at(t, "the answer", 2*time.Second+roundTrip)
+		start.At(t, "the answer", 2*time.Second+roundTrip)
 	})
 }
 
@@ -123,26 +123,26 @@ func TestTruncatedAnswerComesByTCP(t *testing.T) {
 		Config: usual,
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		serve(t, net.Host("server"), texts(40))
-		start := startClock()
+		start := scenario.StartClock()
 		conn := dial(t, net, "udp")
 		answer, _, err := new(dns.Client).ExchangeWithConn(question("example.org."), conn)
 		if err != nil || !answer.Truncated || len(answer.Answer) == 0 || len(answer.Answer) >= 40 {
 			t.Fatalf("over UDP: %v, %v; want a part of the answer", answer, err)
 		}
-		if n := must(net.LinkStats("server", "client"))(t).Delivered.Bytes; n > dns.MinMsgSize {
+		if n := scenario.Must(net.LinkStats("server", "client"))(t).Delivered.Bytes; n > dns.MinMsgSize {
 			t.Errorf("the answer over UDP has %d bytes", n)
 		}
-		start.at(t, "the truncated answer", roundTrip)
+		start.At(t, "the truncated answer", roundTrip)
 		answer, _, err = new(dns.Client).ExchangeWithConn(question("example.org."), dial(t, net, "tcp"))
 		if err != nil || answer.Truncated || len(answer.Answer) != 40 {
 			t.Fatalf("over TCP: %v, %v; want all of it", answer, err)
 		}
-		start.at(t, "the whole answer", 3*roundTrip) // TCP takes one for its handshake
+		start.At(t, "the whole answer", 3*roundTrip) // TCP takes one for its handshake
 		large := question("example.org.").SetEdns0(4096, false)
 		answer, _, err = new(dns.Client).ExchangeWithConn(large, conn)
 		if err != nil || answer.Truncated || len(answer.Answer) != 40 {
 			t.Fatalf("over UDP with room: %v, %v; want all of it", answer, err)
 		}
-		start.at(t, "the large answer", 4*roundTrip)
+		start.At(t, "the large answer", 4*roundTrip)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/glycerine/gosimnet"
+	"github.com/glycerine/gosimnet/integration/scenario"
 )
 
 const (
@@ -22,8 +23,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // serve answers over UDP and TCP for as long as the test runs.
 func serve(t *testing.T, h *gosimnet.Host, handler dns.HandlerFunc) {
 	t.Helper()
-	packets := must(h.ListenPacket("udp", ":53"))(t)
-	for _, srv := range []*dns.Server{{PacketConn: packets}, {Listener: must(h.Listen("tcp", ":53"))(t)}} {
+	packets := scenario.Must(h.ListenPacket("udp", ":53"))(t)
+	for _, srv := range []*dns.Server{{PacketConn: packets}, {Listener: scenario.Must(h.Listen("tcp", ":53"))(t)}} {
 		srv.Handler = handler
 		started := make(chan struct{})
 		srv.NotifyStartedFunc = func() { close(started) }
@@ -58,32 +59,7 @@ func question(name string) *dns.Msg { return new(dns.Msg).SetQuestion(name, dns.
 // dial connects to the server for as long as the test runs.
 func dial(t *testing.T, network *gosimnet.Simnet, proto string) *dns.Conn {
 	t.Helper()
-	c := must(network.Host("client").Dial(proto, "server:53"))(t)
+	c := scenario.Must(network.Host("client").Dial(proto, "server:53"))(t)
 	t.Cleanup(func() { c.Close() })
 	return &dns.Conn{Conn: c}
-}
-
-// clock measures virtual time.
-type clock struct{ start time.Time }
-
-func startClock() clock { return clock{time.Now()} }
-
-// at fails the test unless so much time has passed, to the microsecond: every packet takes a few nanoseconds more
-// than its latency.
-func (c clock) at(t *testing.T, what string, want time.Duration) {
-	t.Helper()
-	if got := time.Since(c.start); got < want || got >= want+time.Microsecond {
-		t.Errorf("%s after %v, want %v", what, got, want)
-	}
-}
-
-// must fails the test if there is an error.
-func must[T any](v T, err error) func(t *testing.T) T {
-	return func(t *testing.T) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
 }

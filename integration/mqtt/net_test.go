@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/glycerine/gosimnet"
+	"github.com/glycerine/gosimnet/integration/scenario"
 )
 
 const (
@@ -74,7 +75,7 @@ func broker(t *testing.T, network *gosimnet.Simnet) *watch {
 	t.Helper()
 	w := new(watch)
 	b := mqtt.New(&mqtt.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
-	l := must(network.Host("broker").Listen("tcp", ":1883"))(t)
+	l := scenario.Must(network.Host("broker").Listen("tcp", ":1883"))(t)
 	err := cmp.Or(b.AddHook(new(auth.AllowHook), nil), b.AddHook(w, nil), b.AddListener(listeners.NewNet("tcp", l)), b.Serve())
 	if err != nil {
 		t.Fatal(err)
@@ -108,30 +109,5 @@ func done(t *testing.T, token paho.Token) {
 	token.Wait()
 	if err := token.Error(); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// clock measures virtual time.
-type clock struct{ start time.Time }
-
-func startClock() clock { return clock{time.Now()} }
-
-// at fails the test unless so much time has passed, to the microsecond: every packet takes a few nanoseconds more
-// than its latency.
-func (c clock) at(t *testing.T, what string, want time.Duration) {
-	t.Helper()
-	if got := time.Since(c.start); got < want || got >= want+time.Microsecond {
-		t.Errorf("%s after %v, want %v", what, got, want)
-	}
-}
-
-// must fails the test if there is an error.
-func must[T any](v T, err error) func(t *testing.T) T {
-	return func(t *testing.T) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
 	}
 }

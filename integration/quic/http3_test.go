@@ -80,7 +80,7 @@ func get(t *testing.T, c *http.Client) (string, error) {
 			time.Sleep(thinking)
 		}
 	}})
-	resp, err := c.Do(must(http.NewRequestWithContext(ctx, "GET", "https://server/", nil))(t))
+	resp, err := c.Do(scenario.Must(http.NewRequestWithContext(ctx, "GET", "https://server/", nil))(t))
 	if err != nil {
 		return "", err
 	}
@@ -101,20 +101,20 @@ const (
 // greeted expects the page after so long.
 func greeted(t *testing.T, c *http.Client, want time.Duration) {
 	t.Helper()
-	start := startClock()
+	start := scenario.StartClock()
 	if got, err := get(t, c); got != "HTTP/3.0 hello" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
-	start.at(t, "the answer", want)
+	start.At(t, "the answer", want)
 	time.Sleep(time.Second)
 }
 
 // powerCut takes the server's power for a second.
 func powerCut(t *testing.T, net *gosimnet.Simnet) {
 	t.Helper()
-	must(net.AlterHost("server", gosimnet.SHUTDOWN))(t)
+	scenario.Must(net.AlterHost("server", gosimnet.SHUTDOWN))(t)
 	time.Sleep(time.Second)
-	must(net.AlterHost("server", gosimnet.POWERON))(t)
+	scenario.Must(net.AlterHost("server", gosimnet.POWERON))(t)
 }
 
 // After a power cut the server does not know the connection. With a StatelessResetKey it says so, and the request
@@ -134,11 +134,11 @@ func TestHTTP3AfterAPowerCut(t *testing.T) {
 		time.Sleep(time.Minute) // keep-alives hold the connection
 		greeted(t, client, again)
 		powerCut(t, net)
-		start := startClock()
+		start := scenario.StartClock()
 		if _, err := get(t, client); !errors.As(err, new(*quic.StatelessResetError)) {
 			t.Errorf("GET after the power cut: %v, want a stateless reset", err)
 		}
-		start.at(t, "the reset", roundTrip)
+		start.At(t, "the reset", roundTrip)
 		time.Sleep(thinking)
 		greeted(t, client, anew)
 	})
@@ -158,19 +158,19 @@ func TestHTTP3AfterAPowerCutWithoutResets(t *testing.T) {
 		client := clientHTTP3(t, net, c)
 		greeted(t, client, anew)
 		powerCut(t, net)
-		start := startClock()
+		start := scenario.StartClock()
 		impatient := &http.Client{Transport: client.Transport, Timeout: 7 * time.Second}
 		for n := range 2 {
 			if _, err := get(t, impatient); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("GET after the power cut: %v, want a time-out", err)
 			}
-			start.at(t, "the time-out", time.Duration(n)*(7*time.Second+thinking)+7*time.Second)
+			start.At(t, "the time-out", time.Duration(n)*(7*time.Second+thinking)+7*time.Second)
 			time.Sleep(thinking)
 		}
 		if _, err := get(t, client); !errors.As(err, new(*quic.IdleTimeoutError)) {
 			t.Errorf("GET after the power cut: %v, want the idle time-out", err)
 		}
-		start.at(t, "the end of the connection", 30*time.Second)
+		start.At(t, "the end of the connection", 30*time.Second)
 		time.Sleep(thinking)
 		greeted(t, client, anew)
 	})

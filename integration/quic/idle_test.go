@@ -25,7 +25,7 @@ func talk(t *testing.T, net *gosimnet.Simnet, c credentials, client, server *qui
 		echo(conn)
 	})
 	here = dial(t, net, transport(t, socket(t, net.Host("client"), ":0")), c, client)
-	s = must(here.OpenStream())(t)
+	s = scenario.Must(here.OpenStream())(t)
 	if err := say(s, "hello"); err != nil {
 		t.Fatal(err)
 	}
@@ -34,10 +34,10 @@ func talk(t *testing.T, net *gosimnet.Simnet, c credentials, client, server *qui
 }
 
 // idleAfter waits for the end of a connection, which must be the idle time-out, after so long.
-func idleAfter(t *testing.T, whose string, conn *quic.Conn, start clock, want time.Duration) {
+func idleAfter(t *testing.T, whose string, conn *quic.Conn, start scenario.Clock, want time.Duration) {
 	t.Helper()
 	<-conn.Context().Done()
-	start.at(t, "the end of the "+whose+"'s connection", want)
+	start.At(t, "the end of the "+whose+"'s connection", want)
 	var idle *quic.IdleTimeoutError
 	if err := context.Cause(conn.Context()); !errors.As(err, &idle) {
 		t.Errorf("the %s's connection has ended with %v, want the idle time-out", whose, err)
@@ -55,7 +55,7 @@ func TestIdleTimeoutIsTheShorterOne(t *testing.T) {
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		long, short := &quic.Config{MaxIdleTimeout: 2 * time.Minute}, &quic.Config{MaxIdleTimeout: 15 * time.Second}
 		here, there, s := talk(t, net, c, long, short)
-		start := startClock()
+		start := scenario.StartClock()
 		if err := say(s, "last words"); err != nil {
 			t.Fatal(err)
 		}
@@ -81,12 +81,12 @@ func TestKeepAlivesEndAtAPartition(t *testing.T) {
 		cfg := &quic.Config{MaxIdleTimeout: 10 * time.Second, KeepAlivePeriod: 2 * time.Second}
 		here, there, s := talk(t, net, c, cfg, nil)
 		time.Sleep(time.Hour)
-		start := startClock()
+		start := scenario.StartClock()
 		if err := say(s, "still there"); err != nil {
 			t.Fatal(err)
 		}
-		start.at(t, "an echo after an hour", roundTrip+thinking)
-		must(net.Partition(gosimnet.DropPackets, []string{"client"}, []string{"server"}))(t)
+		start.At(t, "an echo after an hour", roundTrip+thinking)
+		scenario.Must(net.Partition(gosimnet.DropPackets, []string{"client"}, []string{"server"}))(t)
 		idleAfter(t, "server", there, start, latency+thinking+10*time.Second)
 		idleAfter(t, "client", here, start, roundTrip+thinking+2*time.Second+10*time.Second)
 	})
@@ -103,10 +103,10 @@ func TestDialWithoutAnswer(t *testing.T) {
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		tr := transport(t, socket(t, net.Host("client"), ":0"))
 		server := serverAddr(net)
-		start := startClock()
+		start := scenario.StartClock()
 		var sent []time.Duration
 		remove := net.AddRule(func(p *gosimnet.Packet) gosimnet.Verdict {
-			if at := p.Time.Sub(start.start); !slices.Contains(sent, at) {
+			if at := p.Time.Sub(start.Start); !slices.Contains(sent, at) {
 				sent = append(sent, at)
 			}
 			return gosimnet.Drop()
@@ -115,7 +115,7 @@ func TestDialWithoutAnswer(t *testing.T) {
 		if !errors.As(err, new(*quic.IdleTimeoutError)) {
 			t.Errorf("Dial: %v, want the idle time-out", err)
 		}
-		start.at(t, "the error", 5*time.Second)
+		start.At(t, "the error", 5*time.Second)
 		remove()
 		want := []time.Duration{0, 200 * time.Millisecond, 600 * time.Millisecond, 1400 * time.Millisecond, 3 * time.Second}
 		if !slices.Equal(sent, want) {

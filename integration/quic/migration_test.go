@@ -34,13 +34,13 @@ func phone(t *testing.T, net *gosimnet.Simnet, c credentials) (here, there *quic
 		}
 	}
 	here = dial(t, net, transport(t, socket(t, net.Host("wifi"), ":0")), c, nil)
-	s = must(here.OpenStream())(t)
-	start := startClock()
+	s = scenario.Must(here.OpenStream())(t)
+	start := scenario.StartClock()
 	if err := say(s, "by wifi"); err != nil {
 		t.Fatal(err)
 	}
-	start.at(t, "the echo by wifi", roundTrip+thinking)
-	return here, <-accepted, s, must(here.AddPath(cellular))(t)
+	start.At(t, "the echo by wifi", roundTrip+thinking)
+	return here, <-accepted, s, scenario.Must(here.AddPath(cellular))(t)
 }
 
 // A path is probed while the other one still works, takes over, and the connection never notices that the first one
@@ -57,11 +57,11 @@ func TestMigrationToAnotherPath(t *testing.T) {
 		if err := path.Switch(); !errors.Is(err, quic.ErrPathNotValidated) {
 			t.Errorf("Switch before Probe: %v", err)
 		}
-		start := startClock()
+		start := scenario.StartClock()
 		if err := path.Probe(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		start.at(t, "the probe's answer", cellularRoundTrip)
+		start.At(t, "the probe's answer", cellularRoundTrip)
 		time.Sleep(time.Second)
 		if got, want := host(net, there.RemoteAddr()), "wifi"; got != want {
 			t.Errorf("after the probe the server sends to %s, want %s", got, want)
@@ -69,13 +69,13 @@ func TestMigrationToAnotherPath(t *testing.T) {
 		if err := path.Switch(); err != nil {
 			t.Fatal(err)
 		}
-		must(net.Partition(gosimnet.DropPackets, []string{"wifi"}, []string{"server"}))(t)
+		scenario.Must(net.Partition(gosimnet.DropPackets, []string{"wifi"}, []string{"server"}))(t)
 		time.Sleep(time.Second)
-		start = startClock()
+		start = scenario.StartClock()
 		if err := say(s, "by cellular"); err != nil {
 			t.Fatal(err)
 		}
-		start.at(t, "the echo by cellular", cellularRoundTrip+thinking)
+		start.At(t, "the echo by cellular", cellularRoundTrip+thinking)
 		if got, want := host(net, there.RemoteAddr()), "cellular"; got != want {
 			t.Errorf("after the switch the server sends to %s, want %s", got, want)
 		}
@@ -103,8 +103,8 @@ func TestWithoutMigrationThePathIsTheConnection(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		must(net.Partition(gosimnet.DropPackets, []string{"wifi"}, []string{"server"}))(t)
-		start := startClock()
+		scenario.Must(net.Partition(gosimnet.DropPackets, []string{"wifi"}, []string{"server"}))(t)
+		start := scenario.StartClock()
 		if err := say(s, "by wifi?"); !errors.As(err, new(*quic.IdleTimeoutError)) {
 			t.Errorf("a word into the partition: %v, want the idle time-out", err)
 		}
@@ -123,24 +123,24 @@ func TestProbeOfADeadPath(t *testing.T) {
 		Config: hop(latency),
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		_, _, s, path := phone(t, net, c)
-		heal := must(net.Partition(gosimnet.DropPackets, []string{"cellular"}, []string{"server"}))(t)
-		start := startClock()
+		heal := scenario.Must(net.Partition(gosimnet.DropPackets, []string{"cellular"}, []string{"server"}))(t)
+		start := scenario.StartClock()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		if err := path.Probe(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Probe into a partition: %v", err)
 		}
-		start.at(t, "the end of Probe", 5*time.Second)
+		start.At(t, "the end of Probe", 5*time.Second)
 		time.AfterFunc(300*time.Millisecond, heal)
-		start = startClock()
+		start = scenario.StartClock()
 		if err := path.Probe(t.Context()); err != nil {
 			t.Error(err)
 		}
-		start.at(t, "the answer to the third challenge", 600*time.Millisecond+cellularRoundTrip)
-		start = startClock()
+		start.At(t, "the answer to the third challenge", 600*time.Millisecond+cellularRoundTrip)
+		start = scenario.StartClock()
 		if err := say(s, "by wifi"); err != nil {
 			t.Fatal(err)
 		}
-		start.at(t, "the echo by wifi", roundTrip+thinking)
+		start.At(t, "the echo by wifi", roundTrip+thinking)
 	})
 }

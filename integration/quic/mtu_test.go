@@ -108,7 +108,7 @@ func upload(t *testing.T, network *gosimnet.Simnet, c credentials, packets net.P
 	u := &uploads{arrived: make(chan int, 100)}
 	go each(listen(t, network, c, wide), u.receive)
 	u.conn = dial(t, network, transport(t, packets), c, nil)
-	u.s = must(u.conn.OpenUniStream())(t)
+	u.s = scenario.Must(u.conn.OpenUniStream())(t)
 	return u
 }
 
@@ -125,7 +125,7 @@ func (u *uploads) receive(conn *quic.Conn) {
 // send does not wait for what it sends to arrive.
 func (u *uploads) send(t *testing.T, bytes int) {
 	t.Helper()
-	must(u.s.Write(make([]byte, bytes)))(t)
+	scenario.Must(u.s.Write(make([]byte, bytes)))(t)
 }
 
 // wait waits for so many bytes.
@@ -207,7 +207,7 @@ func TestPathMTUShrinks(t *testing.T) {
 		time.Sleep(time.Second)
 		u.send(t, portion)
 		<-u.conn.Context().Done()
-		idleAfter(t, "client", u.conn, clock{path.soFar().heard}, latency+30*time.Second)
+		idleAfter(t, "client", u.conn, scenario.Clock{Start: path.soFar().heard}, latency+30*time.Second)
 		if len(u.arrived) > 0 {
 			t.Errorf("%d bytes went through the black hole", <-u.arrived)
 		}
@@ -233,7 +233,7 @@ func TestNewPathHasItsOwnMTU(t *testing.T) {
 		if lost := path.soFar().lost - before; lost == 0 || len(u.arrived) > 0 {
 			t.Errorf("%d datagrams were lost, %d pieces have arrived; want some, and none", lost, len(u.arrived))
 		}
-		other := must(u.conn.AddPath(transport(t, whole{socket(t, net.Host("client"), ":0")})))(t)
+		other := scenario.Must(u.conn.AddPath(transport(t, whole{socket(t, net.Host("client"), ":0")})))(t)
 		if err := other.Probe(t.Context()); err != nil {
 			t.Error(err)
 		}

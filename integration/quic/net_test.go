@@ -46,7 +46,7 @@ func wire() *gosimnet.SimNetConfig {
 	return &gosimnet.SimNetConfig{MinHop: latency, Link: gosimnet.LinkConfig{BitsPerSecond: 1e9}}
 }
 
-// almost is a latency that varies by less than what clock.at minds. Without that, what one end sends when its
+// almost is a latency that varies by less than what Clock.At minds. Without that, what one end sends when its
 // acknowledgement is due, 25 ms after a packet, arrives at the very nanosecond at which the acknowledgement of the
 // other end is due, and it is chance which of the two that end does first.
 func almost(d time.Duration) gosimnet.Latency { return gosimnet.Uniform(d, d+200*time.Nanosecond) }
@@ -78,7 +78,7 @@ func (c credentials) client() *tls.Config {
 // socket opens a socket for datagrams, for as long as the test runs.
 func socket(t *testing.T, h *gosimnet.Host, address string) net.PacketConn {
 	t.Helper()
-	packets := must(h.ListenPacket("udp", address))(t)
+	packets := scenario.Must(h.ListenPacket("udp", address))(t)
 	t.Cleanup(func() { packets.Close() })
 	return packets
 }
@@ -94,14 +94,14 @@ func transport(t *testing.T, packets net.PacketConn) *quic.Transport {
 // listen listens for connections on the host "server".
 func listen(t *testing.T, net *gosimnet.Simnet, c credentials, cfg *quic.Config) *quic.Listener {
 	t.Helper()
-	return must(transport(t, socket(t, net.Host("server"), ":443")).Listen(c.server(), cfg))(t)
+	return scenario.Must(transport(t, socket(t, net.Host("server"), ":443")).Listen(c.server(), cfg))(t)
 }
 
 // dial connects from a transport to the host "server", and lets the handshake come to its end: it is chance whether
 // what is written at the instant at which Dial returns shares a datagram with the handshake's last words.
 func dial(t *testing.T, net *gosimnet.Simnet, tr *quic.Transport, c credentials, cfg *quic.Config) *quic.Conn {
 	t.Helper()
-	conn := must(tr.Dial(t.Context(), serverAddr(net), c.client(), cfg))(t)
+	conn := scenario.Must(tr.Dial(t.Context(), serverAddr(net), c.client(), cfg))(t)
 	t.Cleanup(func() { conn.CloseWithError(0, "") })
 	time.Sleep(time.Second)
 	return conn
@@ -165,31 +165,6 @@ func hear(s *quic.Stream, word string) error {
 		return errors.New("read " + string(b) + ", not " + word)
 	}
 	return nil
-}
-
-// clock measures virtual time.
-type clock struct{ start time.Time }
-
-func startClock() clock { return clock{time.Now()} }
-
-// at fails the test unless so much time has passed, to the microsecond: every packet takes a few nanoseconds more
-// than its latency.
-func (c clock) at(t *testing.T, what string, want time.Duration) {
-	t.Helper()
-	if got := time.Since(c.start); got < want || got >= want+time.Microsecond {
-		t.Errorf("%s after %v, want %v", what, got, want)
-	}
-}
-
-// must fails the test if there is an error.
-func must[T any](v T, err error) func(t *testing.T) T {
-	return func(t *testing.T) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
 }
 
 // host is the name of the host with an address.

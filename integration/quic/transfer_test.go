@@ -40,13 +40,13 @@ func TestTransferUnderLossAndReordering(t *testing.T) {
 		received := make(chan [sha256.Size]byte, 1)
 		go each(l, func(conn *quic.Conn) { received <- digest(t, conn) })
 		conn := dial(t, net, transport(t, socket(t, net.Host("client"), ":0")), c, nil)
-		s := must(conn.OpenUniStream())(t)
-		must(s.Write(data))(t)
+		s := scenario.Must(conn.OpenUniStream())(t)
+		scenario.Must(s.Write(data))(t)
 		s.Close()
 		if got := <-received; got != sha256.Sum256(data) {
 			t.Error("what has arrived is not what was sent")
 		}
-		link := must(net.LinkStats("client", "server"))(t)
+		link := scenario.Must(net.LinkStats("client", "server"))(t)
 		if loss := float64(link.LostTo["loss"].Packets) / float64(link.Sent.Packets); loss < 0.015 || loss > 0.025 {
 			t.Errorf("%.2f %% of packets were lost, want 2 %%", 100*loss)
 		}

@@ -9,13 +9,13 @@ import (
 )
 
 // A Clock measures the virtual time since it was started.
-type Clock struct{ start time.Time }
+type Clock struct{ Start time.Time }
 
 // StartClock starts a clock.
 func StartClock() Clock { return Clock{time.Now()} }
 
 // Elapsed is the time since the clock was started.
-func (c Clock) Elapsed() time.Duration { return time.Since(c.start) }
+func (c Clock) Elapsed() time.Duration { return time.Since(c.Start) }
 
 // At fails the test unless just so much time has passed. Every packet arrives a few nanoseconds after its latency
 // is over, so that up to a microsecond more is right.
@@ -53,5 +53,16 @@ func PowerCycle(t *testing.T, net *gosimnet.Simnet, host string, off time.Durati
 		if step == gosimnet.SHUTDOWN {
 			time.Sleep(off)
 		}
+	}
+}
+
+// Must is the value of a call that must not fail: Must(f())(t).
+func Must[T any](v T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
 	}
 }

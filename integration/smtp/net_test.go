@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/glycerine/gosimnet"
+	"github.com/glycerine/gosimnet/integration/scenario"
 )
 
 const (
@@ -40,7 +41,7 @@ func newExchanger() *exchanger { return &exchanger{seen: make(map[[2]string]time
 // serve is the server on the host "mx", for as long as the test runs.
 func (x *exchanger) serve(t *testing.T, network *gosimnet.Simnet) {
 	t.Helper()
-	l := must(network.Host("mx").Listen("tcp", ":25"))(t)
+	l := scenario.Must(network.Host("mx").Listen("tcp", ":25"))(t)
 	server := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return &session{x: x}, nil }))
 	go server.Serve(l)
 	t.Cleanup(func() { server.Close() })
@@ -89,29 +90,4 @@ func (s *session) Data(r io.Reader) error {
 		s.x.delivered = append(s.x.delivered, string(b))
 	}
 	return err
-}
-
-// clock measures virtual time.
-type clock struct{ start time.Time }
-
-func startClock() clock { return clock{time.Now()} }
-
-// at fails the test unless so much time has passed, to the microsecond: every packet takes a few nanoseconds more
-// than its latency.
-func (c clock) at(t *testing.T, what string, want time.Duration) {
-	t.Helper()
-	if got := time.Since(c.start); got < want || got >= want+time.Microsecond {
-		t.Errorf("%s after %v, want %v", what, got, want)
-	}
-}
-
-// must fails the test if there is an error.
-func must[T any](v T, err error) func(t *testing.T) T {
-	return func(t *testing.T) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
 }

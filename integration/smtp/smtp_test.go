@@ -74,11 +74,11 @@ func TestGreylistedMessageComesInTheEnd(t *testing.T) {
 		if err := errs[len(errs)-1]; err != nil {
 			t.Error(err)
 		}
-		start := startClock()
+		start := scenario.StartClock()
 		if err := submit(net); err != nil {
 			t.Error(err)
 		}
-		start.at(t, "the second message", accepted)
+		start.At(t, "the second message", accepted)
 		if got := mx.mailbox(); !slices.Equal(got, []string{message, message}) {
 			t.Errorf("delivered %q", got)
 		}
@@ -103,11 +103,11 @@ func TestLostReplyMeansTwoMessages(t *testing.T) {
 			}
 			return gosimnet.Pass()
 		})
-		start := startClock()
+		start := scenario.StartClock()
 		if err := submit(net); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("the submission without a reply: %v, want a time-out", err)
 		}
-		start.at(t, "the time-out", 6*roundTrip+12*time.Minute)
+		start.At(t, "the time-out", 6*roundTrip+12*time.Minute)
 		if got := mx.mailbox(); !slices.Equal(got, []string{message}) {
 			t.Errorf("delivered %q", got)
 		}
@@ -132,18 +132,18 @@ func TestSilentServer(t *testing.T) {
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		mx := newExchanger()
 		mx.serve(t, net)
-		conn := must(net.Host("sender").Dial("tcp", "mx:25"))(t)
+		conn := scenario.Must(net.Host("sender").Dial("tcp", "mx:25"))(t)
 		client := smtp.NewClient(conn)
 		defer client.Close()
 		if err := client.Hello("sender"); err != nil {
 			t.Fatal(err)
 		}
-		must(net.Partition(gosimnet.DropPackets, []string{"sender"}, []string{"mx"}))(t)
-		start := startClock()
+		scenario.Must(net.Partition(gosimnet.DropPackets, []string{"sender"}, []string{"mx"}))(t)
+		start := scenario.StartClock()
 		if err := client.Mail("ann@sender", nil); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("MAIL: %v, want a time-out", err)
 		}
-		start.at(t, "the time-out", 5*time.Minute)
+		start.At(t, "the time-out", 5*time.Minute)
 		if got := mx.mailbox(); len(got) > 0 {
 			t.Errorf("delivered %q", got)
 		}

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/glycerine/gosimnet"
+	"github.com/glycerine/gosimnet/integration/scenario"
 )
 
 const (
@@ -39,11 +40,11 @@ func sessions(t *testing.T, network *gosimnet.Simnet, cfg *yamux.Config) (client
 	t.Helper()
 	runtime.GC() // twice, which empties yamux's pool of timers, those of other bubbles
 	runtime.GC()
-	l := must(network.Host("server").Listen("tcp", ":80"))(t)
+	l := scenario.Must(network.Host("server").Listen("tcp", ":80"))(t)
 	t.Cleanup(func() { l.Close() })
-	a := must(network.Host("client").Dial("tcp", "server:80"))(t)
-	b := must(l.Accept())(t)
-	client, server = must(yamux.Client(a, cfg))(t), must(yamux.Server(b, cfg))(t)
+	a := scenario.Must(network.Host("client").Dial("tcp", "server:80"))(t)
+	b := scenario.Must(l.Accept())(t)
+	client, server = scenario.Must(yamux.Client(a, cfg))(t), scenario.Must(yamux.Server(b, cfg))(t)
 	t.Cleanup(func() { client.Close(); server.Close() })
 	return client, server
 }
@@ -82,30 +83,5 @@ func say(t *testing.T, s io.ReadWriter, word string) {
 	b := make([]byte, len(word))
 	if _, err := io.ReadFull(s, b); string(b) != word || err != nil {
 		t.Errorf("%q, %v; want %q", b, err, word)
-	}
-}
-
-// clock measures virtual time.
-type clock struct{ start time.Time }
-
-func startClock() clock { return clock{time.Now()} }
-
-// at fails the test unless so much time has passed, to the microsecond: every packet takes a few nanoseconds more
-// than its latency.
-func (c clock) at(t *testing.T, what string, want time.Duration) {
-	t.Helper()
-	if got := time.Since(c.start); got < want || got >= want+time.Microsecond {
-		t.Errorf("%s after %v, want %v", what, got, want)
-	}
-}
-
-// must fails the test if there is an error.
-func must[T any](v T, err error) func(t *testing.T) T {
-	return func(t *testing.T) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
 	}
 }

@@ -21,19 +21,19 @@ func TestStalledStreamAmongHealthyOnes(t *testing.T) {
 		Software: software, Shows: "a stream that nobody reads stalls alone", Repeats: true, Config: usual,
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		client, server := sessions(t, net, quiet())
-		stalled := must(client.OpenStream())(t)
-		far := must(server.AcceptStream())(t)
+		stalled := scenario.Must(client.OpenStream())(t)
+		far := scenario.Must(server.AcceptStream())(t)
 		go echo(server)
-		healthy := []*yamux.Stream{must(client.OpenStream())(t), must(client.OpenStream())(t), must(client.OpenStream())(t)}
+		healthy := []*yamux.Stream{scenario.Must(client.OpenStream())(t), scenario.Must(client.OpenStream())(t), scenario.Must(client.OpenStream())(t)}
 		time.Sleep(time.Second)
 
 		data := bytes.Repeat([]byte("0123456789abcdef"), window/8)
-		start := startClock()
+		start := scenario.StartClock()
 		stalled.SetWriteDeadline(time.Now().Add(5 * time.Second))
 		written := make(chan int)
 		go func() {
 			n, err := stalled.Write(data)
-			start.at(t, "the end of Write", 5*time.Second)
+			start.At(t, "the end of Write", 5*time.Second)
 			if !errors.Is(err, yamux.ErrTimeout) {
 				t.Errorf("Write: %v, want the time-out", err)
 			}
@@ -41,9 +41,9 @@ func TestStalledStreamAmongHealthyOnes(t *testing.T) {
 		}()
 		time.Sleep(time.Second)
 		for _, s := range healthy {
-			start := startClock()
+			start := scenario.StartClock()
 			say(t, s, "hello")
-			start.at(t, "the echo on a healthy stream", roundTrip+thinking)
+			start.At(t, "the echo on a healthy stream", roundTrip+thinking)
 			time.Sleep(thinking)
 		}
 		if n := <-written; n != window {
@@ -72,11 +72,11 @@ func TestLostSegmentStallsAllStreams(t *testing.T) {
 		Config: usual,
 	}, func(t *testing.T, net *gosimnet.Simnet) {
 		client, server := sessions(t, net, quiet())
-		one := must(client.OpenStream())(t)
-		go io.Copy(io.Discard, must(server.AcceptStream())(t))
+		one := scenario.Must(client.OpenStream())(t)
+		go io.Copy(io.Discard, scenario.Must(server.AcceptStream())(t))
 		go echo(server)
 		time.Sleep(time.Second)
-		other := must(client.OpenStream())(t)
+		other := scenario.Must(client.OpenStream())(t)
 		time.Sleep(time.Second)
 		lost := false
 		net.AddRule(func(p *gosimnet.Packet) gosimnet.Verdict {
@@ -86,14 +86,14 @@ func TestLostSegmentStallsAllStreams(t *testing.T) {
 			lost = true
 			return gosimnet.Drop()
 		})
-		start := startClock()
+		start := scenario.StartClock()
 		if _, err := io.WriteString(one, "lost"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(5 * time.Millisecond)
 		say(t, other, "hello")
 		// The frame's header is a segment of its own; the time-out counts from its acknowledgement.
-		start.at(t, "the echo on the other stream", roundTrip+200*time.Millisecond+roundTrip+thinking)
+		start.At(t, "the echo on the other stream", roundTrip+200*time.Millisecond+roundTrip+thinking)
 	})
 }
 
@@ -113,15 +113,15 @@ func TestKeepAliveFindsAPartition(t *testing.T) {
 				cfg := quiet()
 				cfg.KeepAliveInterval, cfg.ConnectionWriteTimeout = c.every, c.patience
 				client, server := sessions(t, net, cfg)
-				begin := startClock()
+				begin := scenario.StartClock()
 				go echo(server)
-				stream := must(client.OpenStream())(t)
+				stream := scenario.Must(client.OpenStream())(t)
 				say(t, stream, "hello")
-				must(net.Partition(gosimnet.DropPackets, []string{"client"}, []string{"server"}))(t)
+				scenario.Must(net.Partition(gosimnet.DropPackets, []string{"client"}, []string{"server"}))(t)
 				if n, err := stream.Read(make([]byte, 1)); n != 0 || err != io.EOF {
 					t.Errorf("Read: %d, %v; want the end", n, err)
 				}
-				begin.at(t, "the end of the stream", c.every+c.patience)
+				begin.At(t, "the end of the stream", c.every+c.patience)
 				if !client.IsClosed() {
 					t.Error("the session is still open")
 				}
