@@ -636,3 +636,48 @@ func TestUnrelatedHostsChangeNoFate(t *testing.T) {
 		})
 	}
 }
+
+// Segments are cut for the link as it is at the end of the instant, whoever is first, the writer or whoever changes the link.
+func TestAWriteAndANewLinkOfOneInstantGiveOneRun(t *testing.T) {
+	changes := map[string]func(s *gosimnet.Simnet) error{
+		"a rate":        func(s *gosimnet.Simnet) error { return s.SetLink("a", "b", megabyte) },
+		"an uplink":     func(s *gosimnet.Simnet) error { return s.SetUplink("a", megabyte) },
+		"a smaller MTU": func(s *gosimnet.Simnet) error { return s.SetLink("", "", gosimnet.LinkConfig{Loss: 0.1, MTU: 500}) },
+		"a rule": func(s *gosimnet.Simnet) error {
+			s.AddRule(func(*gosimnet.Packet) gosimnet.Verdict { return gosimnet.Pass() })
+			return nil
+		},
+		"a lost packet": func(s *gosimnet.Simnet) error { return second(s.ClearLink("a", "c")) },
+	}
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			run := func(writeFirst bool) (hash string) {
+				bubble(t, func(t *testing.T, s *gosimnet.Simnet) {
+					var all []net.Conn
+					for i, host := range []string{"b", "c", "b", "c"} {
+						c, _ := openStream(t, s, "a", host, fmt.Sprint(":", 80+i))
+						say(t, c, "x")
+						all = append(all, c)
+					}
+					time.Sleep(time.Millisecond)
+					if !writeFirst {
+						noError(t, change(s))
+					}
+					for _, c := range all {
+						say(t, c, string(make([]byte, 5000)))
+						noError(t, c.(*gosimnet.Conn).CloseWrite())
+					}
+					if writeFirst {
+						noError(t, change(s))
+					}
+					time.Sleep(10 * time.Second)
+					hash = s.TraceHash()
+				})
+				return hash
+			}
+			if run(true) != run(false) {
+				t.Error("the order of calls at one instant makes a difference")
+			}
+		})
+	}
+}

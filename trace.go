@@ -238,7 +238,7 @@ func (s *Simnet) tracePacket(kind string, p *packet, at int64, cause string) {
 	}
 	if !s.acting {
 		r := record{at: at, issued: p.issued, kind: kind, cause: cause, what: p.kind, packet: true, flow: p.flow, n: p.number, size: p.size, whence: p.whence}
-		s.issue(issued{host: p.flow.to, key: p.flow.key, n: p.number, rank: p.rankOf(kind), op: &noted{s, r}})
+		s.issue(issued{host: p.flow.to, key: p.flow.key, n: p.number, rank: p.rankOf(kind), op: &noted{net: s, rec: r}})
 		return
 	}
 	t := &s.trace
