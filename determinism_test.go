@@ -681,3 +681,58 @@ func TestAWriteAndANewLinkOfOneInstantGiveOneRun(t *testing.T) {
 		})
 	}
 }
+
+// What the receiver has told before its end still comes back to the sender, unless the way back is cut, and whatever else happens.
+func TestAnswersUnderWayDoNotDependOnWhoIsFirst(t *testing.T) {
+	abort := func(s *gosimnet.Simnet, server *gosimnet.Conn) error {
+		return errors.Join(server.SetLinger(0), server.Close())
+	}
+	unplug := func(s *gosimnet.Simnet, _ *gosimnet.Conn) error {
+		return second(s.AlterHost("b", gosimnet.SHUTDOWN))
+	}
+	isolate := func(s *gosimnet.Simnet, _ *gosimnet.Conn) error {
+		return second(s.AlterHost("b", gosimnet.ISOLATE))
+	}
+	other := func(s *gosimnet.Simnet, _ *gosimnet.Conn) error {
+		return s.SetLink("a", "c", gosimnet.LinkConfig{Loss: 0.1})
+	}
+	cut := func(s *gosimnet.Simnet, _ *gosimnet.Conn) error {
+		return second(s.CutLink(gosimnet.DropPackets, "c", "b"))
+	}
+	type call = func(s *gosimnet.Simnet, server *gosimnet.Conn) error
+	for name, c := range map[string]struct{ before, one, other call }{
+		"a reset":                       {other, abort, other},
+		"a power cut, and then a fault": {unplug, isolate, cut},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := func(calls ...call) (hash string) {
+				synctest.Test(t, func(t *testing.T) {
+					s := threeHosts(t, &gosimnet.SimNetConfig{ReceiveBuffer: 1000})
+					client, accepted := openStream(t, s, "a", "b", ":80")
+					server := accepted.(*gosimnet.Conn)
+					say(t, client, string(make([]byte, 3000)))
+					time.Sleep(time.Second)
+					_, err := io.ReadFull(server, make([]byte, 1000))
+					noError(t, err)
+					for _, f := range calls {
+						noError(t, f(s, server))
+					}
+					time.Sleep(10 * time.Second)
+					hash = s.TraceHash()
+				})
+				return hash
+			}
+			later := func(s *gosimnet.Simnet, server *gosimnet.Conn) error {
+				time.Sleep(time.Millisecond)
+				return c.before(s, server)
+			}
+			rest := func(s *gosimnet.Simnet, _ *gosimnet.Conn) error {
+				time.Sleep(time.Millisecond)
+				return nil
+			}
+			if run(later, rest, c.one, c.other) != run(later, rest, c.other, c.one) {
+				t.Error("the order of calls at one instant makes a difference")
+			}
+		})
+	}
+}

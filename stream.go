@@ -531,7 +531,7 @@ func (h *half) pathChanged(now int64) {
 		return
 	}
 	h.settle(now)
-	if h.reader.forgotten || h.reader.reset || h.reader.out.flow.fails() == 1 {
+	if h.reader.out.flow.fails() == 1 {
 		h.segments.uncover()
 		h.updates = h.updates[:0]
 		h.net.agenda.remove(&h.ack)
