@@ -464,9 +464,9 @@ func (c *Conn) probed(p *packet, now int64) {
 	c.in.acknowledge(p.number, p.issued, now)
 }
 
-// pathChanged looks at the connection after a fault on its way, or after its peer's end.
+// pathChanged looks at the connection after a fault on its way, or after its peer's end, unless nothing can come of it any more.
 func (c *Conn) pathChanged(now int64) {
-	if c.reset || c.forgotten || !c.up {
+	if c.reset || c.forgotten || !c.up || c.place < 0 {
 		return
 	}
 	c.out.pathChanged(now)

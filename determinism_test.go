@@ -636,3 +636,103 @@ func TestUnrelatedHostsChangeNoFate(t *testing.T) {
 		})
 	}
 }
+
+// Segments are cut for the link as it is at the end of the instant, whoever is first, the writer or whoever changes the link.
+func TestAWriteAndANewLinkOfOneInstantGiveOneRun(t *testing.T) {
+	changes := map[string]func(s *gosimnet.Simnet) error{
+		"a rate":        func(s *gosimnet.Simnet) error { return s.SetLink("a", "b", megabyte) },
+		"an uplink":     func(s *gosimnet.Simnet) error { return s.SetUplink("a", megabyte) },
+		"a smaller MTU": func(s *gosimnet.Simnet) error { return s.SetLink("", "", gosimnet.LinkConfig{Loss: 0.1, MTU: 500}) },
+		"a rule": func(s *gosimnet.Simnet) error {
+			s.AddRule(func(*gosimnet.Packet) gosimnet.Verdict { return gosimnet.Pass() })
+			return nil
+		},
+		"a lost packet": func(s *gosimnet.Simnet) error { return second(s.ClearLink("a", "c")) },
+	}
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			run := func(writeFirst bool) (hash string) {
+				bubble(t, func(t *testing.T, s *gosimnet.Simnet) {
+					var all []net.Conn
+					for i, host := range []string{"b", "c", "b", "c"} {
+						c, _ := openStream(t, s, "a", host, fmt.Sprint(":", 80+i))
+						say(t, c, "x")
+						all = append(all, c)
+					}
+					time.Sleep(time.Millisecond)
+					if !writeFirst {
+						noError(t, change(s))
+					}
+					for _, c := range all {
+						say(t, c, string(make([]byte, 5000)))
+						noError(t, c.(*gosimnet.Conn).CloseWrite())
+					}
+					if writeFirst {
+						noError(t, change(s))
+					}
+					time.Sleep(10 * time.Second)
+					hash = s.TraceHash()
+				})
+				return hash
+			}
+			if run(true) != run(false) {
+				t.Error("the order of calls at one instant makes a difference")
+			}
+		})
+	}
+}
+
+// What the receiver has told before its end still comes back to the sender, unless the way back is cut, and whatever else happens.
+func TestAnswersUnderWayDoNotDependOnWhoIsFirst(t *testing.T) {
+	abort := func(s *gosimnet.Simnet, server *gosimnet.Conn) error {
+		return errors.Join(server.SetLinger(0), server.Close())
+	}
+	unplug := func(s *gosimnet.Simnet, _ *gosimnet.Conn) error {
+		return second(s.AlterHost("b", gosimnet.SHUTDOWN))
+	}
+	isolate := func(s *gosimnet.Simnet, _ *gosimnet.Conn) error {
+		return second(s.AlterHost("b", gosimnet.ISOLATE))
+	}
+	other := func(s *gosimnet.Simnet, _ *gosimnet.Conn) error {
+		return s.SetLink("a", "c", gosimnet.LinkConfig{Loss: 0.1})
+	}
+	cut := func(s *gosimnet.Simnet, _ *gosimnet.Conn) error {
+		return second(s.CutLink(gosimnet.DropPackets, "c", "b"))
+	}
+	type call = func(s *gosimnet.Simnet, server *gosimnet.Conn) error
+	for name, c := range map[string]struct{ before, one, other call }{
+		"a reset":                       {other, abort, other},
+		"a power cut, and then a fault": {unplug, isolate, cut},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := func(calls ...call) (hash string) {
+				synctest.Test(t, func(t *testing.T) {
+					s := threeHosts(t, &gosimnet.SimNetConfig{ReceiveBuffer: 1000})
+					client, accepted := openStream(t, s, "a", "b", ":80")
+					server := accepted.(*gosimnet.Conn)
+					say(t, client, string(make([]byte, 3000)))
+					time.Sleep(time.Second)
+					_, err := io.ReadFull(server, make([]byte, 1000))
+					noError(t, err)
+					for _, f := range calls {
+						noError(t, f(s, server))
+					}
+					time.Sleep(10 * time.Second)
+					hash = s.TraceHash()
+				})
+				return hash
+			}
+			later := func(s *gosimnet.Simnet, server *gosimnet.Conn) error {
+				time.Sleep(time.Millisecond)
+				return c.before(s, server)
+			}
+			rest := func(s *gosimnet.Simnet, _ *gosimnet.Conn) error {
+				time.Sleep(time.Millisecond)
+				return nil
+			}
+			if run(later, rest, c.one, c.other) != run(later, rest, c.other, c.one) {
+				t.Error("the order of calls at one instant makes a difference")
+			}
+		})
+	}
+}

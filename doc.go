@@ -118,6 +118,9 @@
 //   - two goroutines of one host that dial the same address at the same instant: which of them gets which connection is chance;
 //   - goroutines that make hosts at the same instant: addresses are given out in the order of creation. Draws and the trace go by names, and are the same;
 //   - two goroutines of one host that look up the same name at the same instant, by resolvers of their own: which of them asks first is chance;
+//   - two goroutines of one host that listen on a free port, ":0", at the same instant: which of them gets which port is chance;
+//   - software that opens a listener or a socket at the very instant at which a call takes or gives its host the power, or that uses a connection at
+//     the instant at which a call to ResetConns resets it: whether it still succeeds is chance;
 //   - two goroutines that write to one connection at the same instant: whose bytes come first is chance; sizes and times are the same, unless rules look at packets.
 //
 // simtest.CheckDeterminism runs a test twice, and shows the first event that differs. With SimNetConfig.BarrierOff runs do not repeat.

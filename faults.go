@@ -551,10 +551,21 @@ func (s *Simnet) pathsChanged(a, b *Host) {
 		c.pathChanged(s.t)
 		c.peer.pathChanged(s.t)
 	}
+	if a != nil {
+		a.orphansChanged()
+	}
 	if b != nil {
-		for c := range s.connsOf(b) {
-			c.pathChanged(s.t)
-			c.peer.pathChanged(s.t)
+		s.pathsChanged(b, nil)
+	}
+}
+
+// orphansChanged looks at the ends elsewhere of connections that the host knows no more: answers of it may be under way.
+func (h *Host) orphansChanged() {
+	for o := range h.links {
+		for _, c := range o.conns {
+			if c.peer.host == h && c.peer.place < 0 {
+				c.pathChanged(h.net.t)
+			}
 		}
 	}
 }

@@ -459,7 +459,7 @@ func (s *Simnet) reconfigure(from, to *Host) {
 			}
 		}
 	}
-	s.reestimate()
+	s.resegment()
 	if from == nil {
 		from, to = to, nil
 	}
@@ -501,7 +501,7 @@ func (s *Simnet) setAccess(host string, cfg LinkConfig, what string, wireOf func
 		for l := range s.links() {
 			l.rewired()
 		}
-		s.reestimate()
+		s.resegment()
 		s.traceAbout(what, EventFault, host, "", what)
 		return nil
 	})

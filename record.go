@@ -37,6 +37,7 @@ func (s *Simnet) Capture(which func(p *Packet) bool) *Capture {
 	}}
 	_ = s.control(func() error {
 		s.rules = append(s.rules, c.rule)
+		s.resegment()
 		return nil
 	})
 	return c

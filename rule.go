@@ -103,6 +103,7 @@ func (s *Simnet) AddRule(r Rule) (remove func()) {
 	installed := &rule{decide: r}
 	err := s.control(func() error {
 		s.rules = append(s.rules, installed)
+		s.resegment()
 		return nil
 	})
 	if err != nil {
@@ -114,6 +115,7 @@ func (s *Simnet) AddRule(r Rule) (remove func()) {
 				installed.gone = true
 				s.rules = slices.DeleteFunc(s.rules, func(o *rule) bool { return o == installed })
 				s.releaseHeld(&installed.held)
+				s.resegment()
 			}
 			return nil
 		})
@@ -125,6 +127,7 @@ func (s *Simnet) AddRule(r Rule) (remove func()) {
 func (s *Simnet) Classify(f func(network string, payload []byte) string) {
 	_ = s.control(func() error {
 		s.classify = f
+		s.resegment()
 		return nil
 	})
 }

@@ -1,6 +1,7 @@
 package gosimnet
 
 import (
+	"slices"
 	"syscall"
 )
 
@@ -152,6 +153,46 @@ func (h *half) transmission(n uint64) *packet {
 	p.size = int(seg.end - seg.start)
 	h.net.send(p)
 	return p
+}
+
+// resegment cuts anew what streams have sent at this very instant, for links, and who looks at their packets, as they are now: who is first at
+// an instant, a writer or whoever changes a link, must make no difference.
+func (s *Simnet) resegment() {
+	var cut []*half
+	for i := len(s.pending) - 1; i >= 0; i-- {
+		p, ok := s.pending[i].op.(*packet)
+		if !ok || p.half == nil || !p.half.withdraw(p) {
+			continue
+		}
+		s.pending = slices.Delete(s.pending, i, i+1)
+		s.issues--
+		if !slices.Contains(cut, p.half) {
+			cut = append(cut, p.half)
+		}
+		s.release(p)
+	}
+	for _, h := range cut {
+		h.transmit()
+	}
+	s.reestimate()
+}
+
+// withdraw takes back the last segment, unless it is not p's, or not sent at this instant for the first time.
+func (h *half) withdraw(p *packet) bool {
+	last := h.segments.end() - 1
+	if p.kind == kindProbe || h.segments.len() == 0 || p.segment != last || p.number != h.flow.n-1 {
+		return false
+	}
+	seg := h.segments.get(last)
+	if seg.first != h.net.t || seg.state != segmentSent {
+		return false
+	}
+	h.flow.n--
+	h.segments.count--
+	h.sent = seg.start
+	h.finSent = h.finSent && !seg.fin
+	h.young = nil
+	return true
 }
 
 // payloadOf lists the bytes of a data packet, as long as they are not read.
@@ -490,7 +531,7 @@ func (h *half) pathChanged(now int64) {
 		return
 	}
 	h.settle(now)
-	if h.reader.forgotten || h.reader.reset || h.reader.out.flow.fails() == 1 {
+	if h.reader.out.flow.fails() == 1 {
 		h.segments.uncover()
 		h.updates = h.updates[:0]
 		h.net.agenda.remove(&h.ack)

@@ -231,8 +231,16 @@ func (t *tracer) flush() {
 	t.buf = t.buf[:0]
 }
 
-// tracePacket logs what becomes of a packet.
+// tracePacket logs what becomes of a packet. If a call of a user brought it about, it waits for its place.
 func (s *Simnet) tracePacket(kind string, p *packet, at int64, cause string) {
+	for _, r := range s.recordings {
+		r.note(kind, p, at, cause)
+	}
+	if !s.acting {
+		r := record{at: at, issued: p.issued, kind: kind, cause: cause, what: p.kind, packet: true, flow: p.flow, n: p.number, size: p.size, whence: p.whence}
+		s.issue(issued{host: p.flow.to, key: p.flow.key, n: p.number, rank: p.rankOf(kind), op: &noted{net: s, rec: r}})
+		return
+	}
 	t := &s.trace
 	t.encode(kind, cause, p.kind, t.named(p.flow), at, p.number, p.size)
 	if r := t.next(s.cfg.TraceLimit); r != nil {
@@ -241,9 +249,24 @@ func (s *Simnet) tracePacket(kind string, p *packet, at int64, cause string) {
 	if s.cfg.TracePayload && kind == EventSend {
 		s.tracePayload(p)
 	}
-	for _, r := range s.recordings {
-		r.note(kind, p, at, cause)
+}
+
+// rankOf is the place of what a call does to p among what else is done to it at one instant.
+func (p *packet) rankOf(kind string) int {
+	rank := 4
+	switch kind {
+	case EventLost:
+		rank = 6
+	case EventHeld:
+		rank = 8
 	}
+	if p.copied {
+		rank++
+	}
+	if p.resent {
+		rank += 10
+	}
+	return rank
 }
 
 // tracePayload covers the bytes of a packet.
