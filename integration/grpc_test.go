@@ -70,15 +70,6 @@ func expect(t *testing.T, what string, st *status.Status, code codes.Code, text 
 	}
 }
 
-func cutOff(t *testing.T, s *gosimnet.Simnet) (heal func()) {
-	t.Helper()
-	heal, err := s.Partition(gosimnet.DropPackets, []string{"client"}, []string{"server"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return heal
-}
-
 func TestGRPCOnTheWallClock(t *testing.T) {
 	t.Parallel()
 	s := newNet(t, hop(time.Millisecond))
