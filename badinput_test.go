@@ -790,6 +790,9 @@ func TestNothingIsPrinted(t *testing.T) {
 	if testing.CoverMode() != "" {
 		t.Skip("coverage is printed")
 	}
+	if raced {
+		t.Skip("the race detector makes these tests, which run once more, slow, and the library prints no less without it")
+	}
 	tests := []string{
 		"TestChaosInABubble", "TestCallsOfOneInstantGiveOneRun", "TestEveryCall", "TestDialsThatCannotBe", "TestOddities", "TestZeroValues",
 		"TestImpossible", "TestSnapshot", "TestBasics", "TestPower", "TestSoftware",
