@@ -8,9 +8,15 @@ func TestCounts(t *testing.T) {
 		{"stream round trip, 64 B", 2, 2, 0, 4},
 		{"stream write of 32 KiB, and its reading", 0.5, 1.25, 0, 1.25},
 		{"UDP round trip, 64 B", 2, 2, 0, 4},
-		{"dial, accept, close", 3, 8, 11, 8},
+		{"dial, accept, close", 3, 8, 5, 8},
 	}
 	counts := Counts(2000)
+	for range 9 { // a switch more is often the runtime's, on a machine that has other things to do
+		for i, c := range Counts(2000) {
+			counts[i].Allocations = min(counts[i].Allocations, c.Allocations)
+			counts[i].Switches = min(counts[i].Switches, c.Switches)
+		}
+	}
 	if len(counts) != len(limits) {
 		t.Fatalf("%d counts, want %d", len(counts), len(limits))
 	}
