@@ -71,22 +71,7 @@ func echo64Datagrams(c *gosimnet.PacketConn) {
 }
 
 // BenchmarkDatagramChatter is the processor time of a datagram, among hosts that send one a second each to the next for a minute.
-func BenchmarkDatagramChatter(b *testing.B) {
-	for _, hosts := range []int{10, 1000, 10000} {
-		b.Run(fmt.Sprint(hosts), func(b *testing.B) {
-			const seconds = 60
-			rounds := max(1, 1000/hosts)
-			var took, asleep time.Duration
-			for range b.N * rounds {
-				inBubble(b, func() { took += datagramChatter(hosts, seconds) })
-				inBubble(b, func() { asleep += sleepers(hosts, seconds) })
-			}
-			messages := float64(b.N * rounds * hosts * seconds)
-			b.ReportMetric(float64(took)/messages, "cpu-ns/msg")
-			b.ReportMetric(float64(asleep)/messages, "cpu-ns/sleep")
-		})
-	}
-}
+func BenchmarkDatagramChatter(b *testing.B) { benchmarkChatter(b, datagramChatter) }
 
 // datagramChatter lets each host send a datagram a second to the next, for so many seconds.
 func datagramChatter(hosts, seconds int) time.Duration {

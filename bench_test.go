@@ -218,7 +218,10 @@ func BenchmarkIdleDay(b *testing.B) {
 
 // BenchmarkChatter is the processor time of a message, among hosts that send one a second each for a minute; to connect them does not count.
 // For comparison it says what the hosts' sleeping alone costs.
-func BenchmarkChatter(b *testing.B) {
+func BenchmarkChatter(b *testing.B) { benchmarkChatter(b, chatter) }
+
+// benchmarkChatter measures what chatters among few hosts and among many.
+func benchmarkChatter(b *testing.B, chatter func(hosts, seconds int) time.Duration) {
 	for _, hosts := range []int{10, 1000, 10000} {
 		b.Run(fmt.Sprint(hosts), func(b *testing.B) {
 			const seconds = 60

@@ -67,11 +67,11 @@ func TestResetBeforeCommitRollsBack(t *testing.T) {
 		db := client(t, n, "")
 		tx := order(t, d, db)
 		n.ResetConns("shop", "db")
-		watch := start()
+		watch := scenario.StartClock()
 		if err := tx.Commit(); !errors.Is(err, driver.ErrBadConn) {
 			t.Errorf("COMMIT: %v, want %v", err, driver.ErrBadConn)
 		}
-		watch.at(t, "the error", 0)
+		watch.At(t, "the error", 0)
 		time.Sleep(time.Minute)
 		d.wantHeard(t)
 		d.wantSessions(t, 0)
@@ -101,11 +101,11 @@ func TestResetDuringCommitLeavesTheClientInDoubt(t *testing.T) {
 				db := client(t, n, "")
 				tx := order(t, d, db)
 				resetAfter(n, c.after)
-				watch := start()
+				watch := scenario.StartClock()
 				if err := tx.Commit(); !errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn) {
 					t.Errorf("COMMIT: %v, want %v", err, mysql.ErrInvalidConn)
 				}
-				watch.at(t, "the error", c.after)
+				watch.At(t, "the error", c.after)
 				time.Sleep(time.Minute)
 				d.wantHeard(t, c.heard...)
 				d.wantSessions(t, 0)
@@ -130,19 +130,19 @@ func TestCommitIntoAPartitionIsCarriedOutWhenItHeals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		watch := start()
+		watch := scenario.StartClock()
 		if err := tx.Commit(); !errors.Is(err, mysql.ErrInvalidConn) {
 			t.Errorf("COMMIT: %v, want %v", err, mysql.ErrInvalidConn)
 		}
-		watch.at(t, "the error", 2*time.Second)
-		watch.until(4 * time.Second)
+		watch.At(t, "the error", 2*time.Second)
+		watch.Until(4 * time.Second)
 		heal()
-		watch.until(6400 * time.Millisecond)
+		watch.Until(6400 * time.Millisecond)
 		d.wantOrders(t, "before the retransmission", nil...)
-		watch.until(6400*time.Millisecond + 2*latency)
+		watch.Until(6400*time.Millisecond + 2*latency)
 		d.wantHeard(t, statement{"COMMIT", 6400*time.Millisecond + latency})
 		d.wantOrders(t, "after the retransmission", 1)
-		watch.until(time.Minute)
+		watch.Until(time.Minute)
 		d.wantSessions(t, 0)
 	})
 }
@@ -157,7 +157,7 @@ func TestPowerCutOfTheClientRollsBackWhenKeepAlivesGiveUp(t *testing.T) {
 	}, func(t *testing.T, n *gosimnet.Simnet) {
 		d := newDatabase(t, n)
 		tx := order(t, d, client(t, n, ""))
-		watch := start()
+		watch := scenario.StartClock()
 		if _, err := n.AlterHost("shop", gosimnet.SHUTDOWN); err != nil {
 			t.Fatal(err)
 		}
@@ -165,9 +165,9 @@ func TestPowerCutOfTheClientRollsBackWhenKeepAlivesGiveUp(t *testing.T) {
 			t.Errorf("COMMIT without power: %v, want %v", err, driver.ErrBadConn)
 		}
 		end := 150*time.Second - (pause - latency) // the last sign of life was the acknowledgement
-		watch.until(end - time.Millisecond)
+		watch.Until(end - time.Millisecond)
 		d.wantSessions(t, 1)
-		watch.until(end + time.Millisecond)
+		watch.Until(end + time.Millisecond)
 		d.wantSessions(t, 0)
 		d.wantHeard(t)
 		d.wantOrders(t, "after the power cut", nil...)
@@ -194,11 +194,11 @@ func TestPowerCutOfTheServerAfterCommit(t *testing.T) {
 			heal()
 			n.AlterHost("db", gosimnet.POWERON)
 		})
-		watch := start()
+		watch := scenario.StartClock()
 		if err := tx.Commit(); !errors.Is(err, mysql.ErrInvalidConn) {
 			t.Errorf("COMMIT: %v, want %v", err, mysql.ErrInvalidConn)
 		}
-		watch.at(t, "the error", 3200*time.Millisecond+2*latency)
+		watch.At(t, "the error", 3200*time.Millisecond+2*latency)
 		var orders int
 		if err := db.QueryRow("SELECT COUNT(*) FROM orders WHERE id = 1").Scan(&orders); err != nil || orders != 1 {
 			t.Errorf("the client finds %d orders (%v), want its own", orders, err)

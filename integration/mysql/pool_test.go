@@ -49,19 +49,19 @@ func TestStaleConnectionsCostAnErrorEach(t *testing.T) {
 			}
 		}
 		for range 2 {
-			watch := start()
+			watch := scenario.StartClock()
 			if _, err := db.Exec("INSERT INTO orders VALUES (1)"); !errors.Is(err, mysql.ErrInvalidConn) {
 				t.Errorf("INSERT on a stale connection: %v, want %v", err, mysql.ErrInvalidConn)
 			}
-			watch.at(t, "the reset", 2*latency)
+			watch.At(t, "the reset", 2*latency)
 		}
 		d.wantHeard(t)
 		d.forget()
-		watch := start()
+		watch := scenario.StartClock()
 		if _, err := db.Exec("INSERT INTO orders VALUES (1)"); err != nil {
 			t.Errorf("INSERT on a new connection: %v", err)
 		}
-		watch.at(t, "the answer", setup+2*latency)
+		watch.At(t, "the answer", setup+2*latency)
 		d.wantHeard(t, statement{"INSERT INTO orders VALUES (1)", setup + latency})
 		d.wantOrders(t, "after three attempts", 1)
 	})
@@ -80,11 +80,11 @@ func TestConnectionsResetWhileIdleCostNothing(t *testing.T) {
 		if resets, err := n.ResetConns("shop", "db"); resets != 2 || err != nil {
 			t.Errorf("%d connections reset (%v), want 2", resets, err)
 		}
-		watch := start()
+		watch := scenario.StartClock()
 		if _, err := db.Exec("INSERT INTO orders VALUES (1)"); err != nil {
 			t.Errorf("INSERT: %v", err)
 		}
-		watch.at(t, "the answer", setup+2*latency)
+		watch.At(t, "the answer", setup+2*latency)
 		d.wantHeard(t, statement{"INSERT INTO orders VALUES (1)", setup + latency})
 		d.wantSessions(t, 1)
 		d.wantOrders(t, "after the resets", 1)
@@ -103,11 +103,11 @@ func TestStatementWhoseAnswerIsLostIsNotRepeated(t *testing.T) {
 		idle(t, d, db)
 		resetAfter(n, latency*3/2)
 		const insert = "INSERT INTO orders SELECT COUNT(*) + 1 FROM orders" // twice would be two rows
-		watch := start()
+		watch := scenario.StartClock()
 		if _, err := db.Exec(insert); !errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn) {
 			t.Errorf("INSERT: %v, want %v", err, mysql.ErrInvalidConn)
 		}
-		watch.at(t, "the error", latency*3/2)
+		watch.At(t, "the error", latency*3/2)
 		time.Sleep(time.Minute)
 		d.wantHeard(t, statement{insert, latency})
 		d.wantOrders(t, "after the reset", 1)

@@ -88,13 +88,13 @@ func TestCancelRequestEndsTheQueryAndKeepsTheConnection(t *testing.T) {
 	}, func(t *testing.T, n *gosimnet.Simnet) {
 		d := newDatabase(n, "db")
 		conn := connected(t, n, d, withCancelRequest)
-		watch := start()
+		watch := scenario.StartClock()
 		err := sleepASecond(t, conn)
 		var said *pgconn.PgError
 		if !errors.As(err, &said) || said.Code != "57014" {
 			t.Errorf("the query ends with %v, want the server's error 57014, query_canceled", err)
 		}
-		watch.at(t, "the error", time.Second+4*latency+100*time.Millisecond)
+		watch.At(t, "the error", time.Second+4*latency+100*time.Millisecond)
 		var pid string
 		err = conn.QueryRow(t.Context(), "select pg_backend_pid()", pgx.QueryExecModeSimpleProtocol).Scan(&pid)
 		if pid != "1" || err != nil {
@@ -118,16 +118,16 @@ func TestEndOfContextClosesTheConnection(t *testing.T) {
 	}, func(t *testing.T, n *gosimnet.Simnet) {
 		d := newDatabase(n, "db")
 		conn := connected(t, n, d, nil)
-		watch := start()
+		watch := scenario.StartClock()
 		if err := sleepASecond(t, conn); !errors.Is(err, context.DeadlineExceeded) || !pgconn.Timeout(err) {
 			t.Errorf("the query ends with %v, want %v", err, context.DeadlineExceeded)
 		}
-		watch.at(t, "the error", time.Second)
+		watch.At(t, "the error", time.Second)
 		if !conn.IsClosed() {
 			t.Error("the connection is open")
 		}
 		<-conn.PgConn().CleanupDone()
-		watch.at(t, "the end in the background", time.Second+6*latency)
+		watch.At(t, "the end in the background", time.Second+6*latency)
 		d.want(t,
 			entry{latency, "1: select pg_sleep(60)"},
 			entry{time.Second + 3*latency, "1: cancelled"},
@@ -174,14 +174,14 @@ func TestCancelIntoAPartition(t *testing.T) {
 					}
 					time.AfterFunc(30*time.Second, heal)
 				})
-				watch := start()
+				watch := scenario.StartClock()
 				if err := sleepASecond(t, conn); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("the query ends with %v, want %v", err, context.DeadlineExceeded)
 				}
-				watch.at(t, "the error", c.err)
+				watch.At(t, "the error", c.err)
 				<-conn.PgConn().CleanupDone()
-				watch.at(t, "the end in the background", c.err+15*time.Second)
-				watch.until(2 * time.Minute)
+				watch.At(t, "the end in the background", c.err+15*time.Second)
+				watch.Until(2 * time.Minute)
 				d.want(t,
 					entry{latency, "1: select pg_sleep(60)"},
 					entry{time.Minute + latency, "1: slept"},

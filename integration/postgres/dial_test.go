@@ -31,22 +31,22 @@ func TestConnectTimeoutIsForEachHost(t *testing.T) {
 		blackhole(t, n, "hole")
 		blackhole(t, n, "pit")
 		d := newDatabase(n, "db")
-		watch := start()
+		watch := scenario.StartClock()
 		conn, err := connect(t, n, "postgres://user@hole,db/shop?sslmode=disable&connect_timeout=5", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		watch.at(t, "the connection", 5*time.Second+setup)
+		watch.At(t, "the connection", 5*time.Second+setup)
 		d.want(t, entry{5*time.Second + setup - latency, "session 2"})
 		conn.Close(t.Context())
 
-		watch = start()
+		watch = scenario.StartClock()
 		_, err = connect(t, n, "postgres://user@hole,pit/shop?sslmode=disable&connect_timeout=5", nil)
 		var failed *pgconn.ConnectError
 		if !errors.As(err, &failed) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("two blackholes: %v, want a ConnectError around %v", err, context.DeadlineExceeded)
 		}
-		watch.at(t, "the error", 10*time.Second)
+		watch.At(t, "the error", 10*time.Second)
 	})
 }
 
@@ -60,13 +60,13 @@ func TestBlackholedStandbyFallsBackToThePrimary(t *testing.T) {
 		blackhole(t, n, "standby")
 		d := newDatabase(n, "primary")
 		const look = 2 * latency
-		watch := start()
+		watch := scenario.StartClock()
 		if _, err := connect(t, n, "postgres://user@primary,standby/shop?sslmode=disable&connect_timeout=1"+
 			"&target_session_attrs=prefer-standby", nil); err != nil {
 			t.Error(err)
 		}
 		again := setup + look + time.Second
-		watch.at(t, "the connection", again+setup+look)
+		watch.At(t, "the connection", again+setup+look)
 		d.want(t,
 			entry{setup - latency, "session 1"},
 			entry{setup + latency, "1: select pg_is_in_recovery()"},
@@ -88,12 +88,12 @@ func TestConnectTimeoutCoversTheServersAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		watch := start()
+		watch := scenario.StartClock()
 		_, err = connect(t, n, "postgres://user@db/shop?sslmode=disable&connect_timeout=2", nil)
 		if !errors.Is(err, context.DeadlineExceeded) || !pgconn.Timeout(err) {
 			t.Errorf("a silent server: %v, want a time-out", err)
 		}
-		watch.at(t, "the error", 2*time.Second)
+		watch.At(t, "the error", 2*time.Second)
 		if c, err := listener.Accept(); err != nil || c.Close() != nil {
 			t.Errorf("the dial had not succeeded: %v", err)
 		}

@@ -85,16 +85,16 @@ func TestHealthCheckClosesIdleConnections(t *testing.T) {
 	}, func(t *testing.T, n *gosimnet.Simnet) {
 		d := newDatabase(n, "db")
 		pool := open(t, n, "pool_min_conns=1&pool_max_conn_idle_time=15s&pool_health_check_period=10s")
-		watch := start()
-		watch.until(time.Second)
+		watch := scenario.StartClock()
+		watch.Until(time.Second)
 		fill(t, pool, 3)
-		watch.at(t, "the third connection", time.Second+2*setup)
-		watch.until(15 * time.Second)
+		watch.At(t, "the third connection", time.Second+2*setup)
+		watch.Until(15 * time.Second)
 		if total := pool.Stat().TotalConns(); total != 3 {
 			t.Errorf("%d connections after the first look, want 3", total)
 		}
 		d.forget()
-		watch.until(25 * time.Second)
+		watch.Until(25 * time.Second)
 		if total := pool.Stat().TotalConns(); total != 1 {
 			t.Errorf("%d connections after the second look, want 1", total)
 		}
@@ -129,12 +129,12 @@ func TestStaleConnectionsCostAPingEach(t *testing.T) {
 			t.Errorf("the health check has left %d connections, want 2", total)
 		}
 		d.forget()
-		watch := start()
+		watch := scenario.StartClock()
 		if pid, err := ask(t.Context(), pool); pid != "4" || err != nil {
 			t.Errorf("the query: %q, %v; want the answer of session 4", pid, err)
 		}
 		const ping = 2 * latency
-		watch.at(t, "the answer", 2*ping+setup+2*latency)
+		watch.At(t, "the answer", 2*ping+setup+2*latency)
 		d.want(t,
 			entry{ping + 3*latency, "cancel of an unknown session"},
 			entry{2*ping + 3*latency, "cancel of an unknown session"},
@@ -184,11 +184,11 @@ func TestPingTimeoutLeavesTimeForAHealthyConnection(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 				defer cancel()
-				watch := start()
+				watch := scenario.StartClock()
 				if _, err := ask(ctx, pool); !errors.Is(err, c.err) {
 					t.Errorf("the query: %v, want %v", err, c.err)
 				}
-				watch.at(t, "the end of it", c.after)
+				watch.At(t, "the end of it", c.after)
 			})
 		})
 	}

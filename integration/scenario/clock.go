@@ -17,6 +17,9 @@ func StartClock() Clock { return Clock{time.Now()} }
 // Elapsed is the time since the clock was started.
 func (c Clock) Elapsed() time.Duration { return time.Since(c.Start) }
 
+// Until sleeps until so long after the start.
+func (c Clock) Until(after time.Duration) { time.Sleep(time.Until(c.Start.Add(after))) }
+
 // At fails the test unless just so much time has passed. Every packet arrives a few nanoseconds after its latency
 // is over, so that up to a microsecond more is right.
 func (c Clock) At(t *testing.T, what string, want time.Duration) {
