@@ -176,15 +176,7 @@ func (h *half) read(b []byte) int {
 	if n <= inlineBytes {
 		h.data.peek(b[:n])
 	} else {
-		h.reading = true
-		var room [16][]byte // the writer may append to the queue meanwhile
-		parts := h.data.window(room[:0], 0, n)
-		s.leave()
-		for rest := b; len(parts) > 0; parts = parts[1:] {
-			rest = rest[copy(rest, parts[0]):]
-		}
-		s.mu.Lock()
-		h.reading = false
+		h.readOutside(b[:n])
 	}
 	h.taken += uint64(n)
 	h.data.skip(&s.buffers, n)
@@ -196,6 +188,19 @@ func (h *half) read(b []byte) int {
 	}
 	h.opened()
 	return n
+}
+
+// readOutside copies into b without the lock.
+func (h *half) readOutside(b []byte) {
+	h.reading = true
+	var room [16][]byte // the writer may append to the queue meanwhile
+	parts := h.data.window(room[:0], 0, len(b))
+	h.net.leave()
+	for ; len(parts) > 0; parts = parts[1:] {
+		b = b[copy(b, parts[0]):]
+	}
+	h.net.mu.Lock()
+	h.reading = false
 }
 
 // Write puts b into the send buffer and returns when all of it is there; it waits for room until the deadline, and reports how much went in. What was

@@ -211,8 +211,13 @@ func (s *scheduler) admitBefore(t int64) {
 	}
 	if len(s.pending) == 1 {
 		s.admitOnly()
-		return
+	} else {
+		s.admitAll(t)
 	}
+}
+
+// admitAll admits those of several operations that were issued before an instant.
+func (s *scheduler) admitAll(t int64) {
 	batch, kept := s.batch[:0], s.pending[:0]
 	s.wanted, s.needed = never, nil
 	for _, op := range s.pending {
@@ -343,6 +348,7 @@ func (s *scheduler) arm() {
 	}
 	if who != nil && who.timer != nil {
 		s.armed, s.alarm = next, who
+		who.coming |= fromTimer
 		who.timer.Reset(time.Duration(next - s.t))
 		return
 	}

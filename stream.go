@@ -351,7 +351,7 @@ func (h *half) nextAck() int64 {
 // settle brings the sender's knowledge up to an instant.
 func (h *half) settle(now int64) {
 	for h.segments.len() > 0 && h.segments.front().ackAt <= now {
-		seg := h.segments.pop()
+		seg := h.segments.front()
 		h.acked, h.edge = seg.end, max(h.edge, seg.edge)
 		h.finAcked = h.finAcked || seg.fin
 		if seg.rtt > 0 {
@@ -359,7 +359,15 @@ func (h *half) settle(now int64) {
 		}
 		h.progress, h.tries = seg.ackAt, 0
 		h.writer.heard = max(h.writer.heard, seg.ackAt)
+		h.segments.pop()
 	}
+	if len(h.updates) > 0 {
+		h.settleUpdates(now)
+	}
+}
+
+// settleUpdates takes the updates that have come back.
+func (h *half) settleUpdates(now int64) {
 	n := 0
 	for n < len(h.updates) && h.updates[n].at <= now {
 		if h.updates[n].edge > h.edge {
@@ -642,12 +650,11 @@ func (q *segments) grow() {
 	q.ring = larger.ring
 }
 
-func (q *segments) pop() segment {
-	s := *q.front()
+// pop forgets the first.
+func (q *segments) pop() {
 	q.base++
 	q.count--
 	q.ordered, q.covered = max(q.ordered, q.base), max(q.covered, q.base)
-	return s
 }
 
 // firstMissing is the first segment that has not arrived in order.

@@ -237,18 +237,31 @@ func (s *Simnet) tracePacket(kind string, p *packet, at int64, cause string) {
 		r.note(kind, p, at, cause)
 	}
 	if !s.acting {
-		r := record{at: at, issued: p.issued, kind: kind, cause: cause, what: p.kind, packet: true, flow: p.flow, n: p.number, size: p.size, whence: p.whence}
-		s.issue(issued{host: p.flow.to, key: p.flow.key, n: p.number, rank: p.rankOf(kind), op: &noted{net: s, rec: r}})
+		s.notePacket(kind, p, at, cause)
 		return
 	}
 	t := &s.trace
 	t.encode(kind, cause, p.kind, t.named(p.flow), at, p.number, p.size)
 	if r := t.next(s.cfg.TraceLimit); r != nil {
-		*r = record{at: at, issued: p.issued, kind: kind, cause: cause, what: p.kind, packet: true, flow: p.flow, n: p.number, size: p.size, whence: p.whence}
+		r.fill(kind, p, at, cause)
 	}
 	if s.cfg.TracePayload && kind == EventSend {
 		s.tracePayload(p)
 	}
+}
+
+// notePacket lets what a call brought about wait for its place.
+func (s *Simnet) notePacket(kind string, p *packet, at int64, cause string) {
+	o := &noted{net: s}
+	o.rec.fill(kind, p, at, cause)
+	s.issue(issued{host: p.flow.to, key: p.flow.key, n: p.number, rank: p.rankOf(kind), op: o})
+}
+
+// fill makes r what has become of a packet, field by field: a whole record in between would take room on every reader's stack.
+func (r *record) fill(kind string, p *packet, at int64, cause string) {
+	r.at, r.issued, r.kind, r.cause = at, p.issued, kind, cause
+	r.what, r.packet, r.flow, r.n, r.size, r.whence = p.kind, true, p.flow, p.number, p.size, p.whence
+	r.host, r.from, r.to = nil, "", ""
 }
 
 // rankOf is the place of what a call does to p among what else is done to it at one instant.

@@ -4,16 +4,17 @@ import (
 	"cmp"
 	"slices"
 	"time"
+	"unsafe"
 )
 
-// waiter is one goroutine that waits to be woken, by a token in its channel. In a bubble it has a timer besides: the scheduler can leave
-// the next step to it, if it is the one that the step will wake, which saves a switch of goroutines. A timer
+// waiter is one goroutine that waits to be woken, by a token in its channel. In a bubble the channel is a timer's: the scheduler can leave
+// the next step to it, if it is the one that the step will wake, which saves a switch of goroutines. The timer
 // alone would not do: it expires only when all the bubble's goroutines have come to rest, and some never do,
 // but go on asking whether another has been woken. Waking never blocks, and a wake-up too many costs no more than another look.
 type waiter struct {
-	token  chan struct{}
-	timer  *time.Timer      // in a bubble
-	alarm  <-chan time.Time // the timer's channel, or nil
+	token  chan time.Time
+	timer  *time.Timer // in a bubble
+	coming sources     // of what is in the channel, or will be
 	woken  bool
 	queued bool  // among those to be woken one by one
 	asked  int64 // when it was put there
@@ -21,6 +22,14 @@ type waiter struct {
 	since  int64
 	what   string
 }
+
+// sources are those that send to a waiter's channel.
+type sources uint8
+
+const (
+	fromTimer sources = 1 << iota
+	fromOthers
+)
 
 // priority is a place in the canonical order of one instant.
 type priority struct {
@@ -43,7 +52,9 @@ func (s *scheduler) waiter(by priority, what string) *waiter {
 	if last := len(s.idle) - 1; last >= 0 {
 		w = s.idle[last]
 		s.idle = s.idle[:last]
-		w.quiet()
+		if w.coming != 0 {
+			w.quiet()
+		}
 	} else {
 		w = s.newWaiter()
 	}
@@ -53,27 +64,42 @@ func (s *scheduler) waiter(by priority, what string) *waiter {
 }
 
 func (s *scheduler) newWaiter() *waiter {
-	w := &waiter{token: make(chan struct{}, 1)}
-	if s.virtual {
-		w.timer = time.NewTimer(time.Hour)
-		w.timer.Stop()
-		w.alarm = w.timer.C
+	if !s.virtual {
+		return &waiter{token: make(chan time.Time, 1)}
 	}
-	return w
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return &waiter{timer: t, token: sendable(t.C)}
 }
 
-// quiet takes a token that was left.
+// sendable is the channel of a timer for others than the timer to send to: to wait for one channel costs much less than to select from two. The language
+// lets a channel that both sends and receives become one that only receives, and both are the same word in memory. What has been sent is lost when the timer is set
+// anew, so nobody does that once the waiter is marked as woken.
+func sendable(c <-chan time.Time) chan time.Time { return *(*chan time.Time)(unsafe.Pointer(&c)) }
+
+// quiet takes a token that was left, and stops a timer that has not sent its own.
 func (w *waiter) quiet() {
+	w.coming = 0
+	if w.timer != nil {
+		w.timer.Stop()
+	}
 	select {
 	case <-w.token:
 	default:
 	}
 }
 
+// received notes that a token has been taken. If both may have sent it, one may send another.
+func (w *waiter) received() {
+	if w.coming != fromTimer|fromOthers {
+		w.coming = 0
+	}
+}
+
 // wake lets the waiter go on. It has been marked as woken.
 func (w *waiter) wake() {
 	select {
-	case w.token <- struct{}{}:
+	case w.token <- time.Time{}:
 	default:
 	}
 }
@@ -145,11 +171,9 @@ func (s *scheduler) await(l *waitlist, by priority, what string) {
 	l.add(w)
 	for !w.woken && !s.closed {
 		s.leave()
-		select {
-		case <-w.alarm:
-		case <-w.token:
-		}
+		<-w.token
 		s.resume(w)
+		w.received()
 	}
 	l.remove(w)
 	s.done(w)
@@ -162,12 +186,13 @@ func (s *scheduler) awaitOr(done <-chan struct{}, l *waitlist, by priority, what
 	for ended := false; !w.woken && !ended && !s.closed; {
 		s.leave()
 		select {
-		case <-w.alarm:
 		case <-w.token:
+			s.resume(w)
+			w.received()
 		case <-done:
 			ended = true
+			s.resume(w)
 		}
-		s.resume(w)
 	}
 	l.remove(w)
 	s.done(w)
@@ -192,6 +217,7 @@ func (s *scheduler) wakeNow(w *waiter) {
 	if !w.woken {
 		w.woken = true
 		if w != s.self {
+			w.coming |= fromOthers
 			s.wakes = append(s.wakes, w)
 		}
 	}
