@@ -228,7 +228,7 @@ func (c *Circuit) read(b []byte) (int, error) {
 			k.net.wakeFirst(k.in.readers)
 			return 0, io.EOF
 		}
-		k.readBy.await("read")
+		k.readBy.await(callRead)
 	}
 }
 
@@ -368,7 +368,7 @@ func (c *Circuit) write(b []byte) error {
 		}
 		there.awaitCredit()
 		k.out.blocked = true
-		k.writeBy.await("write")
+		k.writeBy.await(callWrite)
 		k.out.blocked = false
 	}
 	if len(b) == 0 {

@@ -81,8 +81,8 @@ func (s *Simnet) ClearLink(origin, target string) (n int, err error) {
 
 // flying lists the packets that are under way on some links.
 func (s *Simnet) flying(on func(p *packet) bool) (ps []*packet) {
-	for _, sl := range s.agenda.slots {
-		if p, ok := sl.ev.act.(*packet); ok && !p.near && !p.late && on(p) {
+	for e := range s.agenda.all() {
+		if p, ok := e.act.(*packet); ok && !p.near && !p.late && on(p) {
 			ps = append(ps, p)
 		}
 	}

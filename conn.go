@@ -155,7 +155,7 @@ func (c *Conn) read(b []byte) (int, error) {
 			c.net.wakeFirst(c.in.readers)
 			return 0, io.EOF
 		}
-		c.readBy.await("read")
+		c.readBy.await(callRead)
 	}
 }
 
@@ -247,7 +247,7 @@ func (h *half) takeTurn() error {
 		if c.gone() != nil {
 			return c.gone()
 		}
-		c.net.await(&h.turns, priority{c.host, h.key, afterCalls + turn}, "write")
+		c.net.await(&h.turns, priority{host: c.host, line: h.line(), key: h.key, n: afterCalls + turn}, callWrite)
 	}
 	return nil
 }
@@ -282,7 +282,7 @@ func (c *Conn) waitForRoom() {
 	h := c.out
 	h.blocked = true
 	h.attend()
-	c.writeBy.await("write")
+	c.writeBy.await(callWrite)
 	h.blocked = false
 }
 
@@ -375,7 +375,7 @@ func (c *Conn) waitLinger() {
 	c.out.settle(c.net.t)
 	for !c.out.finAcked && !c.out.dead && !c.net.closed && !until.expired() {
 		c.out.attend()
-		until.await("close")
+		until.await(callClose)
 		c.out.settle(c.net.t)
 	}
 	c.lingering = false
@@ -614,7 +614,8 @@ func (c *Conn) setBuffer(bytes int, set func()) error {
 func (h *Host) sortedConns() []*Conn {
 	conns := slices.Clone(h.conns)
 	slices.SortFunc(conns, func(a, b *Conn) int {
-		return issued{host: a.out.to, key: a.out.key}.compare(issued{host: b.out.to, key: b.out.key})
+		x, y := a.out.place(a.out.to, 0, 0), b.out.place(b.out.to, 0, 0)
+		return x.compare(&y)
 	})
 	return conns
 }

@@ -7,6 +7,7 @@ type deadline struct {
 	at   int64 // the instant, or never
 	net  *Simnet
 	list *waitlist // those who wait
+	flow *flow     // whose packets they wait for, or nil
 	event
 }
 
@@ -47,9 +48,13 @@ func (d *deadline) expired() bool { return d.at <= d.net.t }
 func (d *deadline) fire(int64) { d.net.wakeAll(*d.list, true) }
 
 // await waits in the list until woken or expired.
-func (d *deadline) await(what string) {
+func (d *deadline) await(what call) {
 	d.arm()
-	d.net.await(d.list, priority{d.host, d.key, d.n}, what)
+	by := priority{host: d.host, key: d.key, n: d.n}
+	if d.flow != nil {
+		by.line = d.flow.line()
+	}
+	d.net.await(d.list, by, what)
 	if len(*d.list) == 0 {
 		d.net.agenda.remove(&d.event)
 	}

@@ -352,7 +352,7 @@ func (op *dial) start() {
 		op.whence = caller()
 	}
 	h.dials = append(h.dials, op)
-	s.issue(issued{host: h, key: op.order(), op: op})
+	s.issue(op, priority{host: h, key: op.order()})
 }
 
 func (op *dial) needed(at int64) int64 {
@@ -378,7 +378,7 @@ func (op *dial) await(ctx context.Context) {
 	s := op.net
 	for !op.done && !op.limit.expired() && ctx.Err() == nil && !s.closed {
 		op.limit.arm()
-		s.awaitOr(ctx.Done(), &op.waiting, priority{op.host, op.order(), 0}, "dial")
+		s.awaitOr(ctx.Done(), &op.waiting, priority{host: op.host, key: op.order()}, callDial)
 	}
 	s.agenda.remove(&op.limit.event)
 	if i := slices.Index(op.host.dials, op); i >= 0 {
@@ -628,7 +628,8 @@ func (c *Conn) confirm(now int64) {
 func (c *Conn) bind(h *Host, network string, op *dial) {
 	c.host, c.network, c.port, c.dialling = h, network, c.out.src.Port(), op
 	c.readBy.host, c.writeBy.host = h, h
-	c.readBy.key, c.writeBy.key = c.out.key, c.out.key
+	c.readBy.key, c.writeBy.key = c.in.key, c.out.key
+	c.readBy.flow, c.writeBy.flow = &c.in.flow, &c.out.flow
 	c.keepAlive.conn = c
 	c.keepAlive.event = event{host: h, key: c.out.key, n: afterPackets + 4, act: &c.keepAlive}
 	c.out.open(c, c.peer)

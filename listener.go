@@ -213,7 +213,7 @@ func (l *Listener) accept() (*Conn, error) {
 			_, err := l.host.outcome(0, nil)
 			return c, err
 		}
-		l.by.await("accept")
+		l.by.await(callAccept)
 	}
 }
 

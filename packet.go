@@ -137,7 +137,7 @@ func (s *Simnet) send(p *packet) {
 	}
 	p.event.host, p.number = f.to, f.n
 	f.n++
-	s.issue(issued{host: f.to, key: f.key, n: p.number, op: p})
+	s.issue(p, f.place(f.to, p.number, 0))
 }
 
 func (p *packet) needed(at int64) int64 {
@@ -204,6 +204,19 @@ func (f *flow) way() *link {
 		f.link = f.net.linkBetween(f.from, f.to)
 	}
 	return f.link
+}
+
+// place is where number n of the flow comes at one instant, or what concerns it and has a rank, among what concerns a host.
+func (f *flow) place(h *Host, n uint64, rank int) priority {
+	return priority{host: h, line: f.line(), key: f.key, n: ranked(n, rank)}
+}
+
+// line is the link's place in the canonical order.
+func (f *flow) line() uint64 {
+	if f.to == nil {
+		return 0
+	}
+	return f.way().key
 }
 
 // admit decides whether p leaves, and when it arrives.

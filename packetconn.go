@@ -332,7 +332,7 @@ func (c *PacketConn) receive(b []byte, call string) (n, full int, from netip.Add
 			n, err = c.host.outcome(n, nil)
 			return n, full, from, err
 		}
-		c.readBy.await("read")
+		c.readBy.await(callRead)
 	}
 }
 

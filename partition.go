@@ -208,8 +208,8 @@ func (s *Simnet) releaseHeld(list *[]*packet) {
 // asSent sorts packets in the order sent.
 func asSent(ps []*packet) []*packet {
 	slices.SortStableFunc(ps, func(a, b *packet) int {
-		return issued{at: a.issued, host: a.flow.to, key: a.flow.key, n: a.number}.compare(
-			issued{at: b.issued, host: b.flow.to, key: b.flow.key, n: b.number})
+		x, y := a.flow.place(a.flow.to, a.number, 0), b.flow.place(b.flow.to, b.number, 0)
+		return cmp.Or(cmp.Compare(a.issued, b.issued), x.compare(&y))
 	})
 	return ps
 }
@@ -276,7 +276,7 @@ func (p *packet) reject(now int64) {
 		return
 	}
 	f := answer.flow
-	answer.event.host, answer.event.key, answer.event.n = f.to, f.key, p.number
+	answer.event.host, answer.event.key, answer.event.n = f.to, f.key, 2*p.number
 	s.after(&answer.event, now+p.lat)
 }
 

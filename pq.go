@@ -10,13 +10,17 @@ import (
 // so that scheduling it again allocates nothing.
 type event struct {
 	at    int64  // it fires at the first step at or after this instant (nanoseconds since the network began)
-	exact bool   // a deadline or a user's timer: fires exactly at its instant, whoever else does
 	host  *Host  // whose event it is: the first key of the canonical order
 	key   uint64 // the flow: the second key
 	n     uint64 // the number within the flow: the third
-	pos   int    // one more than its place in the agenda; 0: not there
+	pos   int32  // one more than its place in the agenda; 0: not there; inRun: behind another
+	exact bool   // a deadline or a user's timer: fires exactly at its instant, whoever else does
 	act   actor
+	next  *event // of the same instant, later in the canonical order
 }
+
+// inRun is the place of an event that follows another.
+const inRun = -1
 
 // afterPackets is added to the numbers of the timers of a flow, which come after the packets of an instant.
 const afterPackets = 1 << 62
@@ -46,14 +50,30 @@ func (e *event) before(o *event) bool {
 }
 
 // agenda is the index of next events over all hosts: a four-way heap of the events
-// themselves. A red-black tree would serve as well; the heap needs no node per event.
+// themselves. A red-black tree would serve as well; the heap needs no node per event. Events of one instant that are added in the canonical
+// order, as those of a burst are, make a run, which takes one place and is not compared again.
 type agenda struct {
 	slots []slot
+	last  *event // that was added
 }
 
+// slot is the first of a run.
 type slot struct {
 	at int64
 	ev *event
+}
+
+// all lists the events, in no order.
+func (a *agenda) all() iter.Seq[*event] {
+	return func(yield func(*event) bool) {
+		for _, s := range a.slots {
+			for e := s.ev; e != nil; e = e.next {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // earliest is the instant of the first event, or never.
@@ -66,15 +86,27 @@ func (a *agenda) earliest() int64 {
 
 // add schedules e, or moves it if it is scheduled already.
 func (a *agenda) add(e *event, at int64) {
+	if e.pos == inRun || e.next != nil {
+		a.remove(e)
+	}
 	e.at = at
-	if e.pos == 0 {
+	switch l := a.last; {
+	case e.pos != 0:
+		a.move(e)
+	case l != nil && l.pos != 0 && l.at == at && l.before(e):
+		l.next, e.pos, a.last = e, inRun, e
+	default:
+		a.last = e
 		a.slots = append(a.slots, slot{})
 		a.up(len(a.slots)-1, e)
-		return
 	}
-	i := e.pos - 1
-	a.slots[i].at = at
-	if i > 0 && a.less(slot{at, e}, a.slots[(i-1)/4]) {
+}
+
+// move lets e, which is a run of its own, rise or sink to where it belongs.
+func (a *agenda) move(e *event) {
+	i := int(e.pos) - 1
+	a.slots[i].at = e.at
+	if i > 0 && a.less(slot{e.at, e}, a.slots[(i-1)/4]) {
 		a.up(i, e)
 	} else {
 		a.down(i, e)
@@ -83,30 +115,58 @@ func (a *agenda) add(e *event, at int64) {
 
 // remove takes e out; it does nothing if e is not scheduled.
 func (a *agenda) remove(e *event) {
-	if e.pos == 0 {
+	i, next := int(e.pos)-1, e.next
+	switch {
+	case e.pos == 0:
 		return
+	case e.pos == inRun:
+		a.unlink(e)
+	case next != nil:
+		a.down(i, next)
+	default:
+		a.shrink(i)
 	}
-	i, last := e.pos-1, len(a.slots)-1
-	e.pos = 0
+	e.pos, e.next = 0, nil
+}
+
+// unlink takes an event out of the run that it is in.
+func (a *agenda) unlink(e *event) {
+	for _, s := range a.slots {
+		if s.at != e.at {
+			continue
+		}
+		for before := s.ev; before != nil; before = before.next {
+			if before.next == e {
+				before.next = e.next
+				return
+			}
+		}
+	}
+	panic("gosimnet: an event that is scheduled is in no run")
+}
+
+// shrink takes out the run at place i.
+func (a *agenda) shrink(i int) {
+	last := len(a.slots) - 1
 	moved := a.slots[last].ev
 	a.slots[last] = slot{}
 	a.slots = a.slots[:last]
-	if i == last {
-		return
-	}
-	if i > 0 && a.less(slot{moved.at, moved}, a.slots[(i-1)/4]) {
-		a.up(i, moved)
-	} else {
-		a.down(i, moved)
+	if i < last {
+		moved.pos = int32(i) + 1
+		a.move(moved)
 	}
 }
 
 // clear takes all events out.
 func (a *agenda) clear() {
 	for _, s := range a.slots {
-		s.ev.pos = 0
+		for e := s.ev; e != nil; {
+			next := e.next
+			e.pos, e.next = 0, nil
+			e = next
+		}
 	}
-	a.slots = nil
+	a.slots, a.last = nil, nil
 }
 
 // pop removes and returns the first event.
@@ -125,7 +185,7 @@ func (a *agenda) less(x, y slot) bool {
 
 func (a *agenda) put(i int, s slot) {
 	a.slots[i] = s
-	s.ev.pos = i + 1
+	s.ev.pos = int32(i) + 1
 }
 
 // up lets e rise from place i, which is free.

@@ -121,7 +121,7 @@ func (h *Host) unanswered(ctx context.Context, until int64, name string) error {
 	limit.init(s, h, &h.lookups, hashString(0, name), 8)
 	for !limit.expired() && ctx.Err() == nil && !s.closed && !h.powerOff {
 		limit.arm()
-		s.awaitOr(ctx.Done(), &h.lookups, priority{h, limit.key, limit.n}, "lookup")
+		s.awaitOr(ctx.Done(), &h.lookups, priority{host: h, key: limit.key, n: limit.n}, callLookup)
 	}
 	s.agenda.remove(&limit.event)
 	timeout := &net.DNSError{Err: expiredError{}.Error(), Name: name, IsTimeout: true, IsTemporary: true}

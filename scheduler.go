@@ -47,7 +47,8 @@ type scheduler struct {
 	wanted  int64    // the first instant that needs one of them admitted, or never
 	needed  admissible
 	batch   []issued  // room for the operations being admitted
-	ready   []*waiter // to be woken, one an instant
+	order   []int32   // and for their order
+	ready   []turn    // to be woken, one an instant
 	turn    int       // whose turn it is among ready
 	mixed   bool      // ready is to be sorted first
 	idle    []*waiter // the pool
@@ -62,14 +63,14 @@ type scheduler struct {
 
 // issued is an operation that has been issued and waits to be admitted in canonical order.
 type issued struct {
-	at   int64
-	host *Host
-	key  uint64
-	n    uint64
-	rank int // among the operations of one flow and instant
-	by   int64
-	op   admissible
+	at int64
+	by int64
+	priority
+	op admissible
 }
+
+// ranked is the number of an operation that comes after number n of its flow, or is it, by its rank among those that do.
+func ranked(n uint64, rank int) uint64 { return n<<5 | uint64(rank) }
 
 // admissible is an operation whose fate is decided at admission.
 type admissible interface {
@@ -186,15 +187,14 @@ func (s *scheduler) exactly(e *event, at int64) {
 }
 
 // issue puts an operation into the pending list.
-func (s *scheduler) issue(op issued) {
-	op.at, op.by = s.t, op.op.needed(s.t)
-	s.pending = append(s.pending, op)
-	s.want(op)
+func (s *scheduler) issue(op admissible, by priority) {
+	s.pending = append(s.pending, issued{at: s.t, by: op.needed(s.t), priority: by, op: op})
+	s.want(&s.pending[len(s.pending)-1])
 	s.issues++
 }
 
 // want notes when a pending operation is needed.
-func (s *scheduler) want(op issued) {
+func (s *scheduler) want(op *issued) {
 	if op.by < s.wanted {
 		s.wanted, s.needed = op.by, op.op
 	}
@@ -220,27 +220,34 @@ func (s *scheduler) admitBefore(t int64) {
 func (s *scheduler) admitAll(t int64) {
 	batch, kept := s.batch[:0], s.pending[:0]
 	s.wanted, s.needed = never, nil
-	for _, op := range s.pending {
-		if op.at < t {
-			batch = append(batch, op)
+	for i := range s.pending {
+		if op := &s.pending[i]; op.at < t {
+			batch = append(batch, *op)
 		} else {
-			kept = append(kept, op)
+			kept = append(kept, *op)
 			s.want(op)
 		}
 	}
 	clear(s.pending[len(kept):])
 	s.pending = kept
-	if len(batch) > 1 {
-		slices.SortFunc(batch, issued.compare)
-	}
 	acting := s.acting
 	s.acting = true
-	for _, op := range batch {
-		op.op.admit(op.at)
+	for _, i := range s.canonical(batch) {
+		batch[i].op.admit(batch[i].at)
 	}
 	s.acting = acting
 	clear(batch)
 	s.batch = batch
+}
+
+// canonical lists the places of operations in their canonical order. To sort places is quicker than to move operations.
+func (s *scheduler) canonical(batch []issued) []int32 {
+	s.order = s.order[:0]
+	for i := range batch {
+		s.order = append(s.order, int32(i))
+	}
+	slices.SortFunc(s.order, func(a, b int32) int { return batch[a].compare(&batch[b]) })
+	return s.order
 }
 
 // admitOnly admits the one operation that is pending.
@@ -256,14 +263,11 @@ func (s *scheduler) admitOnly() {
 }
 
 // compare is the canonical order of operations.
-func (op issued) compare(o issued) int {
+func (op *issued) compare(o *issued) int {
 	if op.at != o.at {
 		return cmp.Compare(op.at, o.at)
 	}
-	if op.host != o.host {
-		return op.host.compare(o.host)
-	}
-	return cmp.Or(cmp.Compare(op.key, o.key), cmp.Compare(op.n, o.n), cmp.Compare(op.rank, o.rank))
+	return op.priority.compare(&o.priority)
 }
 
 // run is the scheduler's goroutine. It makes the steps that no waiter makes.
@@ -304,7 +308,7 @@ func (s *scheduler) step() {
 // next is the first instant at which anything can have to be done, and the waiter that this will wake, if that is easily told.
 func (s *scheduler) next() (at int64, who *waiter) {
 	if s.turn < len(s.ready) {
-		if w := s.ready[s.turn]; !s.mixed && !w.woken { // one that something else has woken may be gone
+		if w := s.ready[s.turn].w; !s.mixed && !w.woken { // one that something else has woken may be gone
 			return s.clear(s.t + 1), w
 		}
 		return s.clear(s.t + 1), nil

@@ -221,7 +221,7 @@ func (s *Simnet) reestimate() {
 	for i := range s.pending {
 		op := &s.pending[i]
 		op.by = op.op.needed(op.at)
-		s.want(*op)
+		s.want(op)
 	}
 }
 

@@ -202,9 +202,9 @@ func (s *Simnet) underWay() map[*Conn][]Mop {
 			under[c] = append(under[c], mopOf(p, due))
 		}
 	}
-	for _, sl := range s.agenda.slots {
-		if p, ok := sl.ev.act.(*packet); ok {
-			put(p, sl.at)
+	for e := range s.agenda.all() {
+		if p, ok := e.act.(*packet); ok {
+			put(p, e.at)
 		}
 	}
 	for _, op := range s.pending {
@@ -395,7 +395,7 @@ func (z *SimnetConnSummary) queues(c *Conn, under []Mop) {
 	kept(z.DeafReadQ, c.host.deafened, func(p *packet) bool { return p.circuit.conn == c })
 	for _, l := range []waitlist{c.in.readers, c.out.room, c.out.turns, c.closers} {
 		for i, w := range l {
-			z.ReadQ.add(&Mop{Kind: MopRead, What: w.what, Origin: z.Origin, Target: z.Target, N: uint64(i), Issued: time.Duration(w.since), Due: time.Duration(w.since)})
+			z.ReadQ.add(&Mop{Kind: MopRead, What: w.what.String(), Origin: z.Origin, Target: z.Target, N: uint64(i), Issued: time.Duration(w.since), Due: time.Duration(w.since)})
 		}
 	}
 	timer := func(e *event, what string, since int64) {

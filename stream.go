@@ -271,7 +271,7 @@ func (h *half) acknowledge(n uint64, sent, now int64) {
 
 // answerAgain tells the sender what it has not heard, when the way back is free again.
 func (h *half) answerAgain() {
-	h.net.issue(issued{host: h.writer.host, key: h.reader.out.key, rank: 3, op: (*answerOp)(h)})
+	h.net.issue((*answerOp)(h), h.reader.out.place(h.writer.host, 0, 3))
 }
 
 // answerOp is an answer that is given again, as things are at the end of the instant.
@@ -293,7 +293,7 @@ func (h *half) opened() {
 		return
 	}
 	h.telling = true
-	h.net.issue(issued{host: h.writer.host, key: h.reader.out.key, n: h.taken, rank: 2, op: (*windowOp)(h)})
+	h.net.issue((*windowOp)(h), h.reader.out.place(h.writer.host, h.taken, 2))
 }
 
 // ajar reports whether the receiver has much more room than up to an edge.

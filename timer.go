@@ -37,7 +37,7 @@ func (t *SimTimer) start(d time.Duration) {
 	}
 	t.since = h.net.t
 	if d <= 0 {
-		h.net.noteFor(h, 0, 0, record{kind: EventTimer, host: h})
+		h.net.noteFor(priority{host: h, n: ranked(0, 1)}, record{kind: EventTimer, host: h})
 		t.tell()
 		return
 	}

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"net/netip"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 )
@@ -254,7 +253,7 @@ func (s *Simnet) tracePacket(kind string, p *packet, at int64, cause string) {
 func (s *Simnet) notePacket(kind string, p *packet, at int64, cause string) {
 	o := &noted{net: s}
 	o.rec.fill(kind, p, at, cause)
-	s.issue(issued{host: p.flow.to, key: p.flow.key, n: p.number, rank: p.rankOf(kind), op: o})
+	s.issue(o, p.flow.place(p.flow.to, p.number, p.rankOf(kind)))
 }
 
 // fill makes r what has become of a packet, field by field: a whole record in between would take room on every reader's stack.
@@ -307,11 +306,11 @@ func (s *Simnet) traceFault(kind, origin, target, what string) {
 // stays in order, and different things go by their names.
 func (s *Simnet) traceAbout(name, kind, origin, target, what string) {
 	key := hashString(hashString(hashString(0, origin), target), name)
-	s.noteFor(nil, key, uint64(s.issues), record{kind: kind, from: origin, to: target, cause: what})
+	s.noteFor(priority{key: key, n: ranked(uint64(s.issues), 1)}, record{kind: kind, from: origin, to: target, cause: what})
 }
 
 // noteFor logs what a call did at a place in the canonical order of this instant.
-func (s *Simnet) noteFor(h *Host, key, n uint64, r record) {
+func (s *Simnet) noteFor(by priority, r record) {
 	r.at, r.issued = s.t, s.t
 	o := s.trace.spare
 	if o == nil {
@@ -320,13 +319,13 @@ func (s *Simnet) noteFor(h *Host, key, n uint64, r record) {
 		s.trace.spare = o.next
 	}
 	o.rec = r
-	s.issue(issued{host: h, key: key, n: n, rank: 1, op: o})
+	s.issue(o, by)
 }
 
 // note logs a call on a connection, in canonical order among those of this instant.
 func (s *Simnet) note(f *flow, kind, cause string) {
 	f.asked++
-	s.noteFor(f.from, f.key, f.asked, record{kind: kind, cause: cause, flow: f, host: f.from})
+	s.noteFor(f.place(f.from, f.asked, 1), record{kind: kind, cause: cause, flow: f, host: f.from})
 }
 
 // noted is an event that waits for its place in the trace.
@@ -355,7 +354,7 @@ func (s *Simnet) log(r record) {
 		return
 	}
 	r.flow.asked++
-	s.noteFor(r.flow.to, r.flow.key, r.flow.asked, r)
+	s.noteFor(r.flow.place(r.flow.to, r.flow.asked, 1), r)
 }
 
 // TraceHash is the SHA-256, in hexadecimal, over all events so far in canonical order: times, flows, numbers, sizes and outcomes, and, with
@@ -423,8 +422,8 @@ func (s *Simnet) records() iter.Seq[*record] {
 // fresh lists what calls of this very instant have done.
 func (s *Simnet) fresh() iter.Seq[*record] {
 	return func(yield func(*record) bool) {
-		for _, op := range slices.SortedFunc(slices.Values(s.pending), issued.compare) {
-			if o, ok := op.op.(*noted); ok && !yield(&o.rec) {
+		for _, i := range s.canonical(s.pending) {
+			if o, ok := s.pending[i].op.(*noted); ok && !yield(&o.rec) {
 				return
 			}
 		}

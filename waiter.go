@@ -16,11 +16,27 @@ type waiter struct {
 	timer  *time.Timer // in a bubble
 	coming sources     // of what is in the channel, or will be
 	woken  bool
-	queued bool  // among those to be woken one by one
-	asked  int64 // when it was put there
+	queued bool // among those to be woken one by one
+	what   call
 	by     priority
 	since  int64
-	what   string
+}
+
+// call is what a goroutine waits in.
+type call uint8
+
+const (
+	callRead call = iota
+	callWrite
+	callAccept
+	callClose
+	callDial
+	callLookup
+)
+
+// String is the call in a word.
+func (c call) String() string {
+	return [...]string{"read", "write", "accept", "close", "dial", "lookup"}[c]
 }
 
 // sources are those that send to a waiter's channel.
@@ -34,20 +50,43 @@ const (
 // priority is a place in the canonical order of one instant.
 type priority struct {
 	host *Host
-	key  uint64
+	line uint64 // the link
+	key  uint64 // the flow
 	n    uint64
+}
+
+// compare is the canonical order of one instant. Packets of one link come in the order in which they arrive, so that what a burst wakes needs no sorting.
+func (a *priority) compare(b *priority) int {
+	switch {
+	case a.host != b.host:
+		return a.host.compare(b.host)
+	case a.line != b.line:
+		return cmp.Compare(a.line, b.line)
+	case a.key != b.key:
+		return cmp.Compare(a.key, b.key)
+	}
+	return cmp.Compare(a.n, b.n)
+}
+
+// turn is a waiter that is to be woken at an instant of its own.
+type turn struct {
+	w     *waiter
+	asked int64 // since when
+}
+
+// compare is the order in which waiters are woken.
+func (t turn) compare(o turn) int {
+	if t.asked != o.asked {
+		return cmp.Compare(t.asked, o.asked)
+	}
+	return t.w.by.compare(&o.w.by)
 }
 
 // afterCalls is added to the numbers of writers that wait for their turn: others who wait for the same direction come before them.
 const afterCalls = 16
 
-// compare is the order in which waiters are woken.
-func (w *waiter) compare(o *waiter) int {
-	return cmp.Or(cmp.Compare(w.asked, o.asked), w.by.host.compare(o.by.host), cmp.Compare(w.by.key, o.by.key), cmp.Compare(w.by.n, o.by.n))
-}
-
 // waiter takes a waiter out of the network's pool.
-func (s *scheduler) waiter(by priority, what string) *waiter {
+func (s *scheduler) waiter(by priority, what call) *waiter {
 	var w *waiter
 	if last := len(s.idle) - 1; last >= 0 {
 		w = s.idle[last]
@@ -124,7 +163,7 @@ func (s *scheduler) left() {
 // unqueue takes a waiter out of those that are to be woken one by one.
 func (s *scheduler) unqueue(w *waiter) {
 	w.queued = false
-	i := s.turn + slices.Index(s.ready[s.turn:], w)
+	i := s.turn + slices.IndexFunc(s.ready[s.turn:], func(t turn) bool { return t.w == w })
 	s.ready = slices.Delete(s.ready, i, i+1)
 	if s.turn == len(s.ready) {
 		s.ready, s.turn = s.ready[:0], 0
@@ -166,7 +205,7 @@ func (l waitlist) first() *waiter {
 }
 
 // await waits in a list until woken. Meanwhile it does the scheduler's steps that are left to it.
-func (s *scheduler) await(l *waitlist, by priority, what string) {
+func (s *scheduler) await(l *waitlist, by priority, what call) {
 	w := s.waiter(by, what)
 	l.add(w)
 	for !w.woken && !s.closed {
@@ -180,7 +219,7 @@ func (s *scheduler) await(l *waitlist, by priority, what string) {
 }
 
 // awaitOr waits in a list until woken or done. Meanwhile it does the scheduler's steps that are left to it.
-func (s *scheduler) awaitOr(done <-chan struct{}, l *waitlist, by priority, what string) {
+func (s *scheduler) awaitOr(done <-chan struct{}, l *waitlist, by priority, what call) {
 	w := s.waiter(by, what)
 	l.add(w)
 	for ended := false; !w.woken && !ended && !s.closed; {
@@ -230,11 +269,12 @@ func (s *scheduler) wakeNext(w *waiter) {
 	case s.many || s.closed:
 		s.wakeNow(w)
 	case !w.woken && !w.queued:
-		w.queued, w.asked = true, s.t
-		if last := len(s.ready) - 1; last >= s.turn && w.compare(s.ready[last]) < 0 {
+		w.queued = true
+		t := turn{w, s.t}
+		if last := len(s.ready) - 1; last >= s.turn && t.compare(s.ready[last]) < 0 {
 			s.mixed = true
 		}
-		s.ready = append(s.ready, w)
+		s.ready = append(s.ready, t)
 	}
 }
 
@@ -244,11 +284,11 @@ func (s *scheduler) wakeOne() {
 		return
 	}
 	if s.mixed {
-		slices.SortStableFunc(s.ready[s.turn:], (*waiter).compare)
+		slices.SortStableFunc(s.ready[s.turn:], turn.compare)
 		s.mixed = false
 	}
-	w := s.ready[s.turn]
-	s.ready[s.turn] = nil
+	w := s.ready[s.turn].w
+	s.ready[s.turn].w = nil
 	w.queued = false
 	s.wakeNow(w)
 	if s.turn++; s.turn == len(s.ready) {
