@@ -7,9 +7,15 @@ type chunk struct {
 	r    int    // how much of it has been read
 }
 
+// compact is a chunk for small messages, with its bytes right behind.
+type compact struct {
+	chunk
+	room [smallChunk]byte
+}
+
 // The sizes of chunks: for small messages, for pages, and for io.Copy's buffer.
 const (
-	smallChunk  = 256
+	smallChunk  = 216 // a quarter of a KiB with the chunk itself
 	pageChunk   = 4 << 10
 	bulkChunk   = 32 << 10
 	keptBytes   = 4 << 20 // free bytes that a network keeps
@@ -40,6 +46,11 @@ func (s *buffers) get(n int) *chunk {
 		s.kept -= cap(c.b)
 		c.next = nil
 		return c
+	}
+	if class == 0 {
+		c := new(compact)
+		c.b = c.room[:0]
+		return &c.chunk
 	}
 	return &chunk{b: make([]byte, 0, [...]int{smallChunk, pageChunk, bulkChunk}[class])}
 }

@@ -225,7 +225,7 @@ func (c *Circuit) read(b []byte) (int, error) {
 		case k.failure != nil:
 			return 0, k.report("read")
 		case k.in.finArrived || k.reset:
-			k.net.wakeFirst(k.in.readers)
+			k.net.wakeFirst(&k.in.readers)
 			return 0, io.EOF
 		}
 		k.readBy.await(callRead)
@@ -245,7 +245,7 @@ func (c *Circuit) take(b []byte) int {
 		s.release(p)
 	}
 	if len(c.inbox) > 0 || c.conn.in.finArrived {
-		s.wakeFirst(c.conn.in.readers)
+		s.wakeFirst(&c.conn.in.readers)
 	}
 	return n
 }
@@ -297,7 +297,7 @@ func (e *vacancyEvent) fire(now int64) {
 	switch {
 	case !c.conn.in.blocked:
 	case !c.full(c.wanted, 0):
-		c.conn.net.wakeFirst(c.conn.in.room)
+		c.conn.net.wakeFirst(&c.conn.in.room)
 	default:
 		c.awaitCredit()
 	}
@@ -396,7 +396,7 @@ func (c *Circuit) arrive(p *packet, now int64) {
 	}
 	k.heard = now
 	c.inbox = append(c.inbox, p)
-	k.net.wakeFirst(k.in.readers)
+	k.net.wakeFirst(&k.in.readers)
 }
 
 // lost keeps a message that the network cards or isolation swallowed, so that a repair can deliver it, and forgets any other.

@@ -48,6 +48,8 @@ type Conn struct {
 	answers   int   // how often it was repeated
 	closers   waitlist
 	keepAlive keepAlive
+
+	_ [8]byte // the next begins a cache line
 }
 
 // stream is both ends of a connection and its two directions, allocated together.
@@ -129,7 +131,10 @@ func (c *Conn) Read(b []byte) (int, error) {
 	if err := c.enter(); err != nil {
 		return 0, c.opErr("read", err)
 	}
-	n, err := c.host.outcome(c.read(b))
+	n, err := c.read(b)
+	if c.net.harmed {
+		n, err = c.host.outcome(n, err)
+	}
 	c.net.leave()
 	if err != nil && err != io.EOF {
 		err = c.opErr("read", err)
@@ -152,7 +157,7 @@ func (c *Conn) read(b []byte) (int, error) {
 		case c.failure != nil:
 			return 0, c.report("read")
 		case c.in.finArrived || c.readShut || c.reset:
-			c.net.wakeFirst(c.in.readers)
+			c.net.wakeFirst(&c.in.readers)
 			return 0, io.EOF
 		}
 		c.readBy.await(callRead)
@@ -183,8 +188,8 @@ func (h *half) read(b []byte) int {
 	if h.discarded {
 		h.data.clear(&s.buffers)
 	}
-	if h.unread() > 0 || h.finArrived || h.reader.reset || h.reader.readShut {
-		s.wakeFirst(h.readers)
+	if !h.readers.empty() && (h.unread() > 0 || h.finArrived || h.reader.reset || h.reader.readShut) {
+		s.wakeFirst(&h.readers)
 	}
 	h.opened()
 	return n
@@ -210,7 +215,10 @@ func (c *Conn) Write(b []byte) (int, error) {
 	if err := c.enter(); err != nil {
 		return 0, c.opErr("write", err)
 	}
-	n, err := c.host.outcome(c.write(b))
+	n, err := c.write(b)
+	if c.net.harmed {
+		n, err = c.host.outcome(n, err)
+	}
 	c.net.leave()
 	if err != nil {
 		err = c.opErr("write", err)
@@ -247,15 +255,17 @@ func (h *half) takeTurn() error {
 		if c.gone() != nil {
 			return c.gone()
 		}
-		c.net.await(&h.turns, priority{host: c.host, line: h.line(), key: h.key, n: afterCalls + turn}, callWrite)
+		c.net.await(&h.turns, priority{host: c.host, line: h.line, key: h.key, n: afterCalls + turn}, callWrite)
 	}
 	return nil
 }
 
 // passTurn lets the next writer write. It need not be the first that waits: others may have been woken for another reason, and wait anew.
 func (h *half) passTurn() {
-	h.writes++
-	for _, w := range h.turns {
+	if h.writes++; h.writes == h.writers {
+		return
+	}
+	for w := range h.turns.all() {
 		if w.by.n == afterCalls+h.writes {
 			h.net.wakeNext(w)
 		}
@@ -358,10 +368,10 @@ func (c *Conn) close() {
 
 // wakeAll wakes everybody who waits at this end.
 func (c *Conn) wakeAll(now bool) {
-	c.net.wakeAll(c.in.readers, now)
-	c.net.wakeAll(c.out.room, now)
-	c.net.wakeAll(c.out.turns, now)
-	c.net.wakeAll(c.closers, now)
+	c.net.wakeAll(&c.in.readers, now)
+	c.net.wakeAll(&c.out.room, now)
+	c.net.wakeAll(&c.out.turns, now)
+	c.net.wakeAll(&c.closers, now)
 }
 
 // waitLinger waits, after SetLinger of some seconds, until everything has been acknowledged or they are over.
@@ -518,7 +528,7 @@ func (c *Conn) CloseWrite() error {
 	c.net.note(&c.out.flow, EventClose, "write")
 	c.out.finQueued = true
 	c.out.transmit()
-	c.net.wakeAll(c.out.room, true)
+	c.net.wakeAll(&c.out.room, true)
 	return nil
 }
 
@@ -539,7 +549,7 @@ func (c *Conn) CloseRead() error {
 		return c.opErr("close", sysErr("shutdown", syscall.ENOTCONN))
 	}
 	c.readShut = true
-	c.net.wakeAll(c.in.readers, true)
+	c.net.wakeAll(&c.in.readers, true)
 	return nil
 }
 

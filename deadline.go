@@ -26,7 +26,7 @@ func (d *deadline) set(t time.Time) {
 	if !t.IsZero() {
 		d.at = max(-1, int64(t.Sub(d.net.start)))
 	}
-	if len(*d.list) > 0 {
+	if !d.list.empty() {
 		d.arm()
 	}
 }
@@ -45,17 +45,17 @@ func (d *deadline) arm() {
 func (d *deadline) expired() bool { return d.at <= d.net.t }
 
 // fire wakes everybody, at the very instant.
-func (d *deadline) fire(int64) { d.net.wakeAll(*d.list, true) }
+func (d *deadline) fire(int64) { d.net.wakeAll(d.list, true) }
 
 // await waits in the list until woken or expired.
 func (d *deadline) await(what call) {
 	d.arm()
 	by := priority{host: d.host, key: d.key, n: d.n}
 	if d.flow != nil {
-		by.line = d.flow.line()
+		by.line = d.flow.line
 	}
 	d.net.await(d.list, by, what)
-	if len(*d.list) == 0 {
+	if d.at != never && d.list.empty() {
 		d.net.agenda.remove(&d.event)
 	}
 }

@@ -397,7 +397,7 @@ func (op *dial) finish(err error) {
 		op.conn.reset = true
 		op.conn.settled()
 	}
-	op.net.wakeAll(op.waiting, false)
+	op.net.wakeAll(&op.waiting, false)
 }
 
 // abandon gives the dial up. A late answer will be met by an RST.

@@ -473,11 +473,11 @@ func (h *Host) dropAll(closing bool) {
 	for _, c := range h.sortedSockets() {
 		c.forget(closing)
 	}
-	h.net.wakeAll(h.lookups, closing)
+	h.net.wakeAll(&h.lookups, closing)
 	for _, d := range slices.Clone(h.dials) {
 		switch {
 		case closing:
-			h.net.wakeAll(d.waiting, true)
+			h.net.wakeAll(&d.waiting, true)
 		case h.powerOff && d.first == h.offSince:
 			d.finish(sysErr("connect", syscall.ENETDOWN))
 		default:

@@ -191,7 +191,6 @@ type link struct {
 	key        uint64 // of its own random draws, and of its packets' order
 	cut        *cut   // the partition that stops it, or nil
 	clog       *cut   // what keeps packets at its end, or nil
-	wire       *wire  // nil: no limit
 	payload    int    // of a segment that is one packet
 	plain      bool   // cfg neither loses, doubles, corrupts nor reorders
 	unordered  bool   // cfg lets packets overtake
@@ -199,11 +198,14 @@ type link struct {
 	bad        bool   // the state of its Burst
 	stats      LinkStats
 
+	wire     *wire // nil: no limit
 	from, to *Host
 	cfg      LinkConfig  // with its defaults filled in
 	passed   uint64      // packets that Burst has seen
 	spoilt   *LinkConfig // what is worse about it for a while, by the weather, or nil
 	dials    []dialCount
+
+	_ [56]byte // the next begins a cache line
 }
 
 // dialCount counts the dials over a link of one kind.

@@ -163,7 +163,7 @@ func (l *Listener) full() bool {
 func (l *Listener) enqueue(c *Conn) {
 	l.forgetOpening(c)
 	l.queue = append(l.queue, c)
-	l.net.wakeFirst(l.acceptors)
+	l.net.wakeFirst(&l.acceptors)
 }
 
 // drop forgets a half-open connection.
@@ -208,7 +208,7 @@ func (l *Listener) accept() (*Conn, error) {
 			l.queue = slices.Delete(l.queue, 0, 1)
 			s.note(&c.in.flow, EventAccept, "")
 			if len(l.queue) > 0 {
-				s.wakeFirst(l.acceptors)
+				s.wakeFirst(&l.acceptors)
 			}
 			_, err := l.host.outcome(0, nil)
 			return c, err
@@ -266,7 +266,7 @@ func (l *Listener) shut() {
 		c.abort()
 	}
 	l.queue, l.opening = nil, nil
-	s.wakeAll(l.acceptors, true)
+	s.wakeAll(&l.acceptors, true)
 }
 
 // unbind takes the listener off its host's books.
@@ -283,5 +283,5 @@ func (l *Listener) unbind() {
 func (l *Listener) forget(closing bool) {
 	l.forgotten = true
 	l.unbind()
-	l.net.wakeAll(l.acceptors, closing)
+	l.net.wakeAll(&l.acceptors, closing)
 }

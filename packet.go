@@ -30,14 +30,15 @@ type flow struct {
 	net      *Simnet
 	from, to *Host
 	link     *link
+	line     uint64 // the link's place in the canonical order, once there is a link
 	key      uint64
 	n        uint64 // packets so far
 	traced   uint64 // its number in the trace; 0: not yet named there
-	asOf     uint64 // generation of faults
+	asOf     uint32 // generation of faults
+	asked    uint32 // calls so far
 	faults   circuitFaults
 	src, dst netip.AddrPort
 	network  string
-	asked    uint64      // calls so far
 	sink     *PacketConn // that got the last datagram
 	sunk     uint64      // generation of its host's sockets then
 }
@@ -52,48 +53,61 @@ func (f *flow) unreachable() bool {
 	return f.net.harmed && f.to.off(f.dst.Port())
 }
 
-// packet is one transmission, from the call that sends it to its arrival or loss.
+// packet is one transmission, from the call that sends it to its arrival or loss. What every packet needs comes first, so that a stream's
+// take three cache lines.
 type packet struct {
-	event          // its arrival, or its leaving a wire
-	flow    *flow  //
-	number  uint64 // in the flow, from 0
-	kind    packetKind
-	issued  int64
-	size    int // payload bytes
-	count   int // packets on the wire that it stands for
-	lat     int64
-	latGen  uint64
-	near    bool   // made by the network itself, near its receiver: no link carries it
-	late    bool   // a lost message that is delivered after all
-	cause   string // why it was lost
-	copied  bool   // the second of two
-	clogged bool   // it is held where it arrives
-	twice   bool   // a second one is to be made
-	doubled bool   // it has been made
-	resent  bool   // it has been sent before, and is sent once more
-	jumps   bool   // it jumps the queue
-
-	corrupted bool // a bit of it has been flipped
-	class     string
-	extra     int64 // nanoseconds that it travels longer, by a rule
-	fate      *Fate // what a recording says of it, or nil
-
-	stage stage
-	wire  *wire // that it waits for, or is on
-	due   int64 // when it leaves that, or arrives
-
-	conn       *Conn       // whom a handshake, reset or probe concerns: the receiving end
-	dial       *dial       // for SYN, SYN/ACK and the RST that refuses
-	half       *half       // for data and FIN
-	segment    uint64      // its number in half
-	start, end uint64      // stream offsets
-	circuit    *Circuit    // for messages: the receiving end
-	socket     *PacketConn // for datagrams: the sender; for ICMP: the receiver
-	payload    []byte
-	room       []byte  // of payload, if that is p's own
-	whence     string  // the caller's file and line, if that is recorded
-	next       *packet // in the pool
+	event // its arrival, or its leaving a wire
+	passage
+	cargo
 }
+
+// passage is what every packet needs.
+type passage struct {
+	flow   *flow
+	number uint64 // in the flow, from 0
+	issued int64
+	lat    int64
+	due    int64   // when it leaves the wire that it waits for or is on, or arrives
+	half   *half   // for data and FIN
+	spare  *packet // the next in the pool
+	size   int     // payload bytes
+
+	latGen    uint64
+	segment   uint64 // its number in half
+	start     uint64 // where in the stream
+	extra     int64  // nanoseconds that it travels longer, by a rule
+	wire      *wire  // that it waits for, or is on
+	fate      *Fate  // what a recording says of it, or nil
+	count     int32  // packets on the wire that it stands for
+	kind      packetKind
+	stage     stage
+	near      bool // made by the network itself, near its receiver: no link carries it
+	late      bool // a lost message that is delivered after all
+	copied    bool // the second of two
+	clogged   bool // it is held where it arrives
+	twice     bool // a second one is to be made
+	doubled   bool // it has been made
+	resent    bool // it has been sent before, and is sent once more
+	jumps     bool // it jumps the queue
+	corrupted bool // a bit of it has been flipped
+	laden     bool // it has cargo, though it is a stream's
+}
+
+// cargo is what only some packets have.
+type cargo struct {
+	conn    *Conn       // whom a handshake, reset or probe concerns: the receiving end
+	dial    *dial       // for SYN, SYN/ACK and the RST that refuses
+	circuit *Circuit    // for messages: the receiving end
+	socket  *PacketConn // for datagrams: the sender; for ICMP: the receiver
+	payload []byte
+	room    []byte // of payload, if that is the packet's own
+	class   string
+	cause   string // why it was lost
+	whence  string // the caller's file and line, if that is recorded
+}
+
+// end is where in the stream its bytes end.
+func (p *packet) end() uint64 { return p.start + uint64(p.size) }
 
 // newPacket takes a packet out of the network's pool.
 func (s *Simnet) newPacket(f *flow, k packetKind) *packet {
@@ -101,8 +115,8 @@ func (s *Simnet) newPacket(f *flow, k packetKind) *packet {
 	if p == nil {
 		p = &packet{}
 	} else {
-		s.spare = p.next
-		p.next = nil
+		s.spare = p.spare
+		p.spare = nil
 	}
 	p.flow, p.kind, p.count = f, k, 1
 	p.act = p
@@ -120,11 +134,14 @@ func (p *packet) carry(b []byte) {
 
 // release gives a packet back to the pool.
 func (s *Simnet) release(p *packet) {
-	room := p.room
-	if cap(room) > mostRoom {
-		room = nil
+	if p.half == nil || p.laden {
+		room := p.room
+		if cap(room) > mostRoom {
+			room = nil
+		}
+		p.cargo = cargo{room: room}
 	}
-	*p = packet{next: s.spare, room: room}
+	p.event, p.passage = event{}, passage{spare: s.spare}
 	s.spare = p
 }
 
@@ -133,7 +150,7 @@ func (s *Simnet) send(p *packet) {
 	f := p.flow
 	p.issued = s.t
 	if s.cfg.RecordCallers {
-		p.whence = caller()
+		p.whence, p.laden = caller(), true
 	}
 	p.event.host, p.number = f.to, f.n
 	f.n++
@@ -202,21 +219,17 @@ func (p *packet) loose() bool { return p.kind == kindMessage || p.kind == kindDa
 func (f *flow) way() *link {
 	if f.link == nil {
 		f.link = f.net.linkBetween(f.from, f.to)
+		f.line = f.link.key
 	}
 	return f.link
 }
 
 // place is where number n of the flow comes at one instant, or what concerns it and has a rank, among what concerns a host.
 func (f *flow) place(h *Host, n uint64, rank int) priority {
-	return priority{host: h, line: f.line(), key: f.key, n: ranked(n, rank)}
-}
-
-// line is the link's place in the canonical order.
-func (f *flow) line() uint64 {
-	if f.to == nil {
-		return 0
+	if f.link == nil && f.to != nil {
+		f.way()
 	}
-	return f.way().key
+	return priority{host: h, line: f.line, key: f.key, n: ranked(n, rank)}
 }
 
 // admit decides whether p leaves, and when it arrives.
@@ -226,12 +239,12 @@ func (p *packet) admit(int64) {
 	l := f.way()
 	switch p.kind {
 	case kindData:
-		p.count = l.segments(p.size)
+		p.count = int32(l.segments(p.size))
 		if p.half.young == p {
 			p.half.young = nil
 		}
 	case kindDatagram:
-		p.count = l.fragments(p.size, f.dst.Addr())
+		p.count = int32(l.fragments(p.size, f.dst.Addr()))
 	}
 	l.stats.Sent.add(p)
 	s.tracePacket(EventSend, p, p.issued, "")

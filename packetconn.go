@@ -324,7 +324,7 @@ func (c *PacketConn) receive(b []byte, call string) (n, full int, from netip.Add
 			return 0, 0, from, os.ErrDeadlineExceeded
 		case c.failure != nil:
 			if len(c.queue) > 0 {
-				c.net.wakeFirst(c.readers)
+				c.net.wakeFirst(&c.readers)
 			}
 			return 0, 0, from, c.report(call)
 		case len(c.queue) > 0:
@@ -347,7 +347,7 @@ func (c *PacketConn) take(b []byte) (n, full int, from netip.AddrPort) {
 	}
 	c.net.release(p)
 	if len(c.queue) > 0 {
-		c.net.wakeFirst(c.readers)
+		c.net.wakeFirst(&c.readers)
 	}
 	return n, full, from
 }
@@ -695,7 +695,7 @@ func (c *PacketConn) enqueue(p *packet, now int64) {
 	}
 	c.queue = append(c.queue, p)
 	c.queued += p.size + datagramOverhead
-	c.net.wakeFirst(c.readers)
+	c.net.wakeFirst(&c.readers)
 }
 
 // unreachable sends an ICMP message to a connected sender; others would not hear of it.
@@ -722,7 +722,7 @@ func (c *PacketConn) refused() {
 		return
 	}
 	c.failure = syscall.ECONNREFUSED
-	c.net.wakeFirst(c.readers)
+	c.net.wakeFirst(&c.readers)
 }
 
 // Close closes the socket. What waits in it is lost; blocked calls return net.ErrClosed, and so does a second Close.
@@ -744,7 +744,7 @@ func (c *PacketConn) shut() {
 	if !c.forgotten && !c.asks {
 		c.unbind()
 	}
-	c.net.wakeAll(c.readers, true)
+	c.net.wakeAll(&c.readers, true)
 }
 
 // unbind takes the socket off its host's books.
@@ -763,7 +763,7 @@ func (c *PacketConn) unbind() {
 func (c *PacketConn) forget(closing bool) {
 	c.forgotten = true
 	c.unbind()
-	c.net.wakeAll(c.readers, closing)
+	c.net.wakeAll(&c.readers, closing)
 }
 
 // sortedSockets lists a host's sockets by port, in the order of binding.

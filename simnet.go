@@ -155,7 +155,7 @@ type Simnet struct {
 	spells    []*spell
 	shaped    uint64         // random shapes so far
 	released  uint64         // packets that were held so far
-	faultGen  uint64         // of all circuits' probabilities
+	faultGen  uint32         // of all circuits' probabilities
 	batches   []*SimnetBatch // whose time has not come
 	submitted uint64         // batches so far
 

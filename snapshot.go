@@ -296,8 +296,8 @@ func (c *PacketConn) describe() string {
 }
 
 // describe tells who waits and since when.
-func (l waitlist) describe() (s string) {
-	for _, w := range l {
+func (l *waitlist) describe() (s string) {
+	for w := range l.all() {
 		s += fmt.Sprintf(", %s waits since %v", w.what, time.Duration(w.since))
 	}
 	return s
@@ -393,9 +393,11 @@ func (z *SimnetConnSummary) queues(c *Conn, under []Mop) {
 	}
 	kept(z.DroppedSendQ, c.host.withheld, func(p *packet) bool { return p.circuit.conn == c.peer })
 	kept(z.DeafReadQ, c.host.deafened, func(p *packet) bool { return p.circuit.conn == c })
-	for _, l := range []waitlist{c.in.readers, c.out.room, c.out.turns, c.closers} {
-		for i, w := range l {
+	for _, l := range []*waitlist{&c.in.readers, &c.out.room, &c.out.turns, &c.closers} {
+		i := 0
+		for w := range l.all() {
 			z.ReadQ.add(&Mop{Kind: MopRead, What: w.what.String(), Origin: z.Origin, Target: z.Target, N: uint64(i), Issued: time.Duration(w.since), Due: time.Duration(w.since)})
+			i++
 		}
 	}
 	timer := func(e *event, what string, since int64) {

@@ -19,44 +19,46 @@ const (
 // On a healthy path only arrivals are events. When an acknowledgement comes back is computed when the segment
 // arrives, and looked up when somebody needs to know.
 type half struct {
+	// What every segment needs comes together, so that it takes few cache lines.
 	flow
-	writer, reader *Conn
-	data           byteQueue
-	written        uint64 // by Write
-	sent           uint64
-	acked          uint64 // as the sender knows
-	edge           uint64 // how far the sender may send, as it knows
-	arrived        uint64 // in order, at the receiver
-	taken          uint64 // by Read
-	advertised     uint64 // the last edge that the receiver told
-	segments       segments
-	young          *packet  // the last new data of an instant, not admitted yet: more may join it
-	updates        []update // of the edge alone, on their way to the sender
-	lastAck        int64    // when the last acknowledgement comes back; they do not overtake
-	finQueued      bool
-	finSent        bool
-	finArrived     bool
-	finAcked       bool
-	dead           bool   // nothing more is sent: reset, or its sender has lost its memory
-	reading        bool   // somebody copies bytes out of data
-	discarded      bool   // nobody will read what is written
-	blocked        bool   // the Write whose turn it is waits for room
-	telling        bool   // an update is to be admitted
-	untold         bool   // the last was lost
-	hurried        bool   // the next retransmission was asked for
-	writers        uint64 // calls of Write so far
-	writes         uint64 // those that are over: they take turns
-	readers        waitlist
+	retryAt    int64 // of the next retransmission
+	writer     *Conn
+	data       byteQueue
+	written    uint64 // by Write
+	sent       uint64
+	acked      uint64  // as the sender knows
+	edge       uint64  // how far the sender may send, as it knows
+	young      *packet // the last new data of an instant, not admitted yet: more may join it
+	reader     *Conn
+	arrived    uint64 // in order, at the receiver
+	taken      uint64 // by Read
+	advertised uint64 // the last edge that the receiver told
+	lastAck    int64  // when the last acknowledgement comes back; they do not overtake
+	rtt        int64  // the last that was measured
+	finQueued  bool
+	finSent    bool
+	finArrived bool
+	finAcked   bool
+	dead       bool  // nothing more is sent: reset, or its sender has lost its memory
+	reading    bool  // somebody copies bytes out of data
+	discarded  bool  // nobody will read what is written
+	blocked    bool  // the Write whose turn it is waits for room
+	telling    bool  // an update is to be admitted
+	untold     bool  // the last was lost
+	hurried    bool  // the next retransmission was asked for
+	tries      int32 // since base
+	segments   segments
+	progress   int64  // when the sender last heard of something new
+	base       int64  // since when it heard of nothing new, with something outstanding
+	writers    uint64 // calls of Write so far
+	writes     uint64 // those that are over: they take turns
+	readers    waitlist
+	updates    []update // of the edge alone, on their way to the sender
 
-	tries    int   // since base
-	rtt      int64 // the last that was measured
-	progress int64 // when the sender last heard of something new
-	base     int64 // since when nothing was, with something outstanding
-	retryAt  int64 // of the next retransmission
-	ack      event // something that the sender waits for comes back
-	retry    event
-	turns    waitlist
-	room     waitlist // the one in Write, waiting for room
+	ack   event // something that the sender waits for comes back
+	retry event
+	turns waitlist
+	room  waitlist // the one in Write, waiting for room
 }
 
 // update is an acknowledgement that tells nothing but how far the sender may send.
@@ -135,7 +137,6 @@ func (h *half) join(most, end uint64) {
 	}
 	more := min(most-uint64(p.size), end-h.sent)
 	p.size += int(more)
-	p.end += more
 	h.sent += more
 	h.segments.get(p.segment).end = h.sent
 }
@@ -149,7 +150,7 @@ func (h *half) transmission(n uint64) *packet {
 		kind = kindFIN
 	}
 	p := h.net.newPacket(&h.flow, kind)
-	p.half, p.segment, p.start, p.end = h, n, seg.start, seg.end
+	p.half, p.segment, p.start = h, n, seg.start
 	p.size = int(seg.end - seg.start)
 	h.net.send(p)
 	return p
@@ -207,7 +208,7 @@ func (h *half) payloadOf(p *packet) [][]byte {
 // receiver itself has not got across is lost. Data that had arrived before is only acknowledged once more.
 func (h *half) arrive(p *packet, now int64) {
 	c := h.reader
-	if c.closed && p.kind == kindData && p.end > h.arrived && !c.deaf() {
+	if c.closed && p.kind == kindData && p.end() > h.arrived && !c.deaf() {
 		c.end(nil)
 	}
 	if c.deaf() {
@@ -243,7 +244,7 @@ func (h *half) advance() {
 		h.finArrived = h.finArrived || seg.fin
 	}
 	if h.arrived != before || h.finArrived != fin {
-		h.net.wakeFirst(h.readers)
+		h.net.wakeFirst(&h.readers)
 	}
 	if h.finArrived && !fin {
 		h.writer.settled()
@@ -393,7 +394,7 @@ func (h *half) acknowledged(now int64) {
 	h.transmit()
 	h.tellWriter()
 	if h.finAcked {
-		h.net.wakeAll(h.writer.closers, false)
+		h.net.wakeAll(&h.writer.closers, false)
 	}
 	h.attend()
 }
@@ -401,7 +402,7 @@ func (h *half) acknowledged(now int64) {
 // tellWriter wakes a blocked writer if there is room enough: a third of the buffer, as on Linux.
 func (h *half) tellWriter() {
 	if h.blocked && h.free() >= max(1, h.writer.sendBuffer()/3) {
-		h.net.wakeFirst(h.room)
+		h.net.wakeFirst(&h.room)
 	}
 }
 
@@ -523,7 +524,7 @@ func (h *half) resend(now int64) {
 // probe makes the receiver tell its window, or that it is still there.
 func (h *half) probe() {
 	p := h.net.newPacket(&h.flow, kindProbe)
-	p.half, p.conn = h, h.reader
+	p.half, p.conn, p.laden = h, h.reader, true
 	h.net.send(p)
 }
 

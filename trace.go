@@ -325,7 +325,7 @@ func (s *Simnet) noteFor(by priority, r record) {
 // note logs a call on a connection, in canonical order among those of this instant.
 func (s *Simnet) note(f *flow, kind, cause string) {
 	f.asked++
-	s.noteFor(f.place(f.from, f.asked, 1), record{kind: kind, cause: cause, flow: f, host: f.from})
+	s.noteFor(f.place(f.from, uint64(f.asked), 1), record{kind: kind, cause: cause, flow: f, host: f.from})
 }
 
 // noted is an event that waits for its place in the trace.
@@ -354,7 +354,7 @@ func (s *Simnet) log(r record) {
 		return
 	}
 	r.flow.asked++
-	s.noteFor(r.flow.place(r.flow.to, r.flow.asked, 1), r)
+	s.noteFor(r.flow.place(r.flow.to, uint64(r.flow.asked), 1), r)
 }
 
 // TraceHash is the SHA-256, in hexadecimal, over all events so far in canonical order: times, flows, numbers, sizes and outcomes, and, with

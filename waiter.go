@@ -2,6 +2,7 @@ package gosimnet
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 	"unsafe"
@@ -170,38 +171,65 @@ func (s *scheduler) unqueue(w *waiter) {
 	}
 }
 
-// waitlist is those who wait for one thing, first come first served.
-type waitlist []*waiter
+// waitlist is those who wait for one thing, first come first served. The first, as almost always the only one, needs no list.
+type waitlist struct {
+	head *waiter
+	rest []*waiter
+}
 
-func (l *waitlist) add(w *waiter) { *l = append(*l, w) }
+func (l *waitlist) empty() bool { return l.head == nil }
 
-func (l *waitlist) remove(w *waiter) {
-	if len(*l) == 1 && (*l)[0] == w { // as almost always
-		(*l)[0] = nil
-		*l = (*l)[:0]
-		return
-	}
-	if i := slices.Index(*l, w); i >= 0 {
-		*l = slices.Delete(*l, i, i+1)
+func (l *waitlist) add(w *waiter) {
+	if l.head == nil {
+		l.head = w
+	} else {
+		l.rest = append(l.rest, w)
 	}
 }
 
-func (l waitlist) empty() bool { return len(l) == 0 }
+func (l *waitlist) remove(w *waiter) {
+	switch {
+	case l.head != w:
+		if i := slices.Index(l.rest, w); i >= 0 {
+			l.rest = slices.Delete(l.rest, i, i+1)
+		}
+	case len(l.rest) > 0:
+		l.head = l.rest[0]
+		l.rest = slices.Delete(l.rest, 0, 1)
+	default:
+		l.head = nil
+	}
+}
+
+// all lists them, in the order in which they came.
+func (l *waitlist) all() iter.Seq[*waiter] {
+	return func(yield func(*waiter) bool) {
+		if l.head == nil || !yield(l.head) {
+			return
+		}
+		for _, w := range l.rest {
+			if !yield(w) {
+				return
+			}
+		}
+	}
+}
 
 // since is when the first of them began to wait.
-func (l waitlist) since() int64 {
-	if len(l) == 0 {
+func (l *waitlist) since() int64 {
+	if l.head == nil {
 		return 0
 	}
-	return l[0].since
+	return l.head.since
 }
 
 // first is the one that the next wake-up would be for, or nil.
-func (l waitlist) first() *waiter {
-	if len(l) == 0 || l[0].woken || l[0].queued || l[0].timer == nil {
+func (l *waitlist) first() *waiter {
+	w := l.head
+	if w == nil || w.woken || w.queued || w.timer == nil {
 		return nil
 	}
-	return l[0]
+	return w
 }
 
 // await waits in a list until woken. Meanwhile it does the scheduler's steps that are left to it.
@@ -297,15 +325,15 @@ func (s *scheduler) wakeOne() {
 }
 
 // wakeFirst wakes the first of a list at an instant of its own.
-func (s *scheduler) wakeFirst(l waitlist) {
-	if len(l) > 0 {
-		s.wakeNext(l[0])
+func (s *scheduler) wakeFirst(l *waitlist) {
+	if l.head != nil {
+		s.wakeNext(l.head)
 	}
 }
 
 // wakeAll wakes everybody in a list, each at an instant of its own, or all as soon as the lock is released.
-func (s *scheduler) wakeAll(l waitlist, now bool) {
-	for _, w := range l {
+func (s *scheduler) wakeAll(l *waitlist, now bool) {
+	for w := range l.all() {
 		if now {
 			s.wakeNow(w)
 		} else {
