@@ -298,29 +298,32 @@ func (c *Conn) waitForRoom() {
 
 // accept puts b, for which there is room, into the send buffer. A large copy is made outside the lock.
 func (h *half) accept(b []byte) int {
-	s := h.net
 	switch {
 	case h.discarded:
 	case len(b) <= inlineBytes:
-		h.data.write(&s.buffers, b)
-	default:
-		chain := s.buffers.chain(len(b))
-		s.leave()
-		chain.fill(b)
-		s.mu.Lock()
-		if h.writer.closed || s.closed || h.dead || h.finQueued {
-			(&byteQueue{head: chain}).clear(&s.buffers)
-			return 0
-		}
-		if h.discarded {
-			(&byteQueue{head: chain}).clear(&s.buffers)
-		} else {
-			h.data.link(chain)
-		}
+		h.data.write(&h.net.buffers, b)
+	case !h.acceptOutside(b):
+		return 0
 	}
 	h.written += uint64(len(b))
 	h.transmit()
 	return len(b)
+}
+
+// acceptOutside copies b without the lock, and reports whether it may still be sent.
+func (h *half) acceptOutside(b []byte) bool {
+	s := h.net
+	q := byteQueue{head: s.buffers.chain(len(b))}
+	s.leave()
+	q.head.fill(b)
+	s.mu.Lock()
+	over := h.writer.closed || s.closed || h.dead || h.finQueued
+	if over || h.discarded {
+		q.clear(&s.buffers)
+	} else {
+		h.data.link(q.head)
+	}
+	return !over
 }
 
 // ReadFrom implements io.ReaderFrom: it writes what it reads from r until r ends, and returns how much that was.

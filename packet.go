@@ -154,7 +154,7 @@ func (s *Simnet) send(p *packet) {
 	}
 	p.event.host, p.number = f.to, f.n
 	f.n++
-	s.issue(p, f.place(f.to, p.number, 0))
+	s.issue(p, p.needed(s.t), f.place(f.to, p.number, 0))
 }
 
 func (p *packet) needed(at int64) int64 {

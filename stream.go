@@ -112,14 +112,16 @@ func (h *half) transmit() {
 			h.join(most, end)
 		}
 		for h.sent < end {
-			start := h.sent
-			h.sent += min(most, end-start)
-			h.young = h.transmission(h.segments.add(segment{start: start, end: h.sent, first: h.net.t, ackAt: never}))
+			n := min(most, end-h.sent)
+			h.young = h.transmission(h.segments.add(h.sent, n, h.net.t))
+			h.sent += n
 		}
 	}
 	if h.finQueued && !h.finSent && h.sent == h.written {
 		h.finSent = true
-		h.transmission(h.segments.add(segment{start: h.sent, end: h.sent, fin: true, first: h.net.t, ackAt: never}))
+		n := h.segments.add(h.sent, 0, h.net.t)
+		h.segments.get(n).fin = true
+		h.transmission(n)
 	}
 	if h.stuck() {
 		h.awaitRetry(h.net.t)
@@ -272,7 +274,7 @@ func (h *half) acknowledge(n uint64, sent, now int64) {
 
 // answerAgain tells the sender what it has not heard, when the way back is free again.
 func (h *half) answerAgain() {
-	h.net.issue((*answerOp)(h), h.reader.out.place(h.writer.host, 0, 3))
+	h.net.issue((*answerOp)(h), (*answerOp)(h).needed(h.net.t), h.reader.out.place(h.writer.host, 0, 3))
 }
 
 // answerOp is an answer that is given again, as things are at the end of the instant.
@@ -294,7 +296,7 @@ func (h *half) opened() {
 		return
 	}
 	h.telling = true
-	h.net.issue((*windowOp)(h), h.reader.out.place(h.writer.host, h.taken, 2))
+	h.net.issue((*windowOp)(h), (*windowOp)(h).needed(h.net.t), h.reader.out.place(h.writer.host, h.taken, 2))
 }
 
 // ajar reports whether the receiver has much more room than up to an edge.
@@ -629,13 +631,15 @@ func (q *segments) find(n uint64) *segment {
 
 func (q *segments) front() *segment { return q.get(q.base) }
 
-func (q *segments) add(s segment) uint64 {
+// add appends a segment of so many bytes, sent at an instant, and returns its number.
+func (q *segments) add(start, size uint64, at int64) uint64 {
 	if q.count == len(q.ring) {
 		q.grow()
 	}
 	n := q.end()
 	q.count++
-	*q.get(n) = s
+	s := q.get(n)
+	s.start, s.end, s.edge, s.first, s.ackAt, s.rtt, s.state, s.fin = start, start+size, 0, at, never, 0, segmentSent, false
 	return n
 }
 

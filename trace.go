@@ -253,7 +253,7 @@ func (s *Simnet) tracePacket(kind string, p *packet, at int64, cause string) {
 func (s *Simnet) notePacket(kind string, p *packet, at int64, cause string) {
 	o := &noted{net: s}
 	o.rec.fill(kind, p, at, cause)
-	s.issue(o, p.flow.place(p.flow.to, p.number, p.rankOf(kind)))
+	s.issue(o, never, p.flow.place(p.flow.to, p.number, p.rankOf(kind)))
 }
 
 // fill makes r what has become of a packet, field by field: a whole record in between would take room on every reader's stack.
@@ -319,7 +319,7 @@ func (s *Simnet) noteFor(by priority, r record) {
 		s.trace.spare = o.next
 	}
 	o.rec = r
-	s.issue(o, by)
+	s.issue(o, never, by)
 }
 
 // note logs a call on a connection, in canonical order among those of this instant.
