@@ -48,8 +48,6 @@ type Conn struct {
 	answers   int   // how often it was repeated
 	closers   waitlist
 	keepAlive keepAlive
-
-	_ [8]byte // the next begins a cache line
 }
 
 // stream is both ends of a connection and its two directions, allocated together.

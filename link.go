@@ -204,8 +204,6 @@ type link struct {
 	passed   uint64      // packets that Burst has seen
 	spoilt   *LinkConfig // what is worse about it for a while, by the weather, or nil
 	dials    []dialCount
-
-	_ [56]byte // the next begins a cache line
 }
 
 // dialCount counts the dials over a link of one kind.

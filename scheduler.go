@@ -324,17 +324,32 @@ func (s *scheduler) next() (at int64, who *waiter) {
 	return s.agenda.slots[0].at, beneficiary(s.agenda.slots[0].ev.act)
 }
 
-// beneficiary is the waiter that the arrival of a packet will wake, or nil.
-func beneficiary(op any) *waiter {
-	p, ok := op.(*packet)
+// beneficiary is the waiter that something will wake, or nil if that is not easily told. It may be another that wakes, or nobody.
+func beneficiary(of any) *waiter {
+	switch e := of.(type) {
+	case *packet:
+		return e.beneficiary()
+	case *ackEvent:
+		return e.room.first()
+	case *deadline:
+		return e.list.first()
+	}
+	return nil
+}
+
+// beneficiary is the waiter that p will wake by its arrival.
+func (p *packet) beneficiary() *waiter {
 	switch {
-	case !ok:
 	case p.half != nil:
 		return p.half.readers.first()
 	case p.circuit != nil:
 		return p.circuit.conn.in.readers.first()
 	case p.flow.sink != nil:
 		return p.flow.sink.readers.first()
+	case p.dial != nil:
+		return p.dial.waiting.first()
+	case p.kind == kindACK && p.conn.listener != nil:
+		return p.conn.listener.acceptors.first()
 	}
 	return nil
 }

@@ -248,6 +248,10 @@ func (s *scheduler) await(l *waitlist, by priority, what call) {
 
 // awaitOr waits in a list until woken or done. Meanwhile it does the scheduler's steps that are left to it.
 func (s *scheduler) awaitOr(done <-chan struct{}, l *waitlist, by priority, what call) {
+	if done == nil {
+		s.await(l, by, what)
+		return
+	}
 	w := s.waiter(by, what)
 	l.add(w)
 	for ended := false; !w.woken && !ended && !s.closed; {
