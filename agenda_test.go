@@ -1,0 +1,89 @@
+package gosimnet
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestTheAgendaGivesEventsInCanonicalOrder compares it with a list that is searched, whatever is added, moved and removed, in runs and out of order.
+func TestTheAgendaGivesEventsInCanonicalOrder(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		var a agenda
+		events := make([]event, 40)
+		for i := range events {
+			events[i].key, events[i].n = uint64(i/4), uint64(i%4)
+			events[i].exact = i%10 == 9
+		}
+		var want []*event
+		forget := func(e *event) { want = slices.DeleteFunc(want, func(o *event) bool { return o == e }) }
+		for step := range 400 {
+			switch e := &events[r.IntN(len(events))]; r.IntN(8) {
+			case 0:
+				a.remove(e)
+				forget(e)
+			case 1, 2:
+				if len(want) == 0 {
+					continue
+				}
+				first := slices.MinFunc(want, func(x, y *event) int {
+					if x.before(y) {
+						return -1
+					}
+					return 1
+				})
+				if at := a.earliest(); at != first.at {
+					t.Fatalf("seed %d, step %d: the earliest is at %d, want %d", seed, step, at, first.at)
+				}
+				if got := a.pop(); got != first || got.scheduled() {
+					t.Fatalf("seed %d, step %d: event %d/%d at %d is first, want %d/%d at %d", seed, step, got.key, got.n, got.at, first.key, first.n, first.at)
+				}
+				forget(first)
+			case 3: // a burst, in order
+				at := int64(r.IntN(5))
+				for i := range events {
+					if !events[i].scheduled() && !events[i].exact {
+						a.add(&events[i], at)
+						want = append(want, &events[i])
+					}
+				}
+			default:
+				forget(e)
+				a.add(e, int64(r.IntN(5)))
+				want = append(want, e)
+			}
+			n := 0
+			for e := range a.all() {
+				if n++; !slices.Contains(want, e) {
+					t.Fatalf("seed %d, step %d: an event that was removed is still there", seed, step)
+				}
+			}
+			if n != len(want) {
+				t.Fatalf("seed %d, step %d: %d events, want %d", seed, step, n, len(want))
+			}
+		}
+		a.clear()
+		if i := slices.IndexFunc(events, func(e event) bool { return e.scheduled() || e.next != nil }); i >= 0 || a.earliest() != never {
+			t.Fatalf("seed %d: event %d is left after clear", seed, i)
+		}
+	}
+}
+
+// TestABurstTakesOnePlaceInTheAgenda: events of one instant that come in order are one run.
+func TestABurstTakesOnePlaceInTheAgenda(t *testing.T) {
+	var a agenda
+	events := make([]event, 1000)
+	for i := range events {
+		events[i].n = uint64(i)
+		a.add(&events[i], 7)
+	}
+	if n := len(a.slots); n != 1 {
+		t.Errorf("%d places, want 1", n)
+	}
+	for i := range events {
+		if got := a.pop(); got != &events[i] {
+			t.Fatalf("event %d comes in place %d", got.n, i)
+		}
+	}
+}
