@@ -216,30 +216,35 @@ func BenchmarkIdleDay(b *testing.B) {
 	b.ReportMetric(float64(day)/float64(b.N), "ns/day")
 }
 
-// BenchmarkChatter is the processor time of a message, among hosts that send one a second each for a minute; to connect them does not count.
-// For comparison it says what the hosts' sleeping alone costs.
+// BenchmarkChatter is the real time of a message, among hosts that send one a second each for a minute, all at one instant or at instants of
+// their own; to connect them does not count. For comparison it says what the hosts' sleeping alone costs.
 func BenchmarkChatter(b *testing.B) { benchmarkChatter(b, chatter) }
 
 // benchmarkChatter measures what chatters among few hosts and among many.
-func benchmarkChatter(b *testing.B, chatter func(hosts, seconds int) time.Duration) {
+func benchmarkChatter(b *testing.B, chatter func(hosts, seconds int, apart bool) time.Duration) {
 	for _, hosts := range []int{10, 1000, 10000} {
-		b.Run(fmt.Sprint(hosts), func(b *testing.B) {
-			const seconds = 60
-			rounds := max(1, 1000/hosts)
-			var took, asleep time.Duration
-			for range b.N * rounds {
-				inBubble(b, func() { took += chatter(hosts, seconds) })
-				inBubble(b, func() { asleep += sleepers(hosts, seconds) })
-			}
-			messages := float64(b.N * rounds * hosts * seconds)
-			b.ReportMetric(float64(took)/messages, "cpu-ns/msg")
-			b.ReportMetric(float64(asleep)/messages, "cpu-ns/sleep")
-		})
+		b.Run(fmt.Sprint(hosts, " at once"), func(b *testing.B) { measureChatter(b, hosts, false, chatter) })
+		b.Run(fmt.Sprint(hosts, " apart"), func(b *testing.B) { measureChatter(b, hosts, true, chatter) })
 	}
 }
 
+func measureChatter(b *testing.B, hosts int, apart bool, chatter func(hosts, seconds int, apart bool) time.Duration) {
+	const seconds = 60
+	rounds := max(1, 1000/hosts)
+	var took, asleep time.Duration
+	for range b.N * rounds {
+		inBubble(b, func() { took += chatter(hosts, seconds, apart) })
+		inBubble(b, func() { asleep += sleepers(hosts, seconds, apart) })
+	}
+	messages := float64(b.N * rounds * hosts * seconds)
+	b.ReportMetric(float64(took)/messages, "ns/msg")
+	b.ReportMetric(float64(asleep)/messages, "ns/sleep")
+	b.ReportMetric(float64(took)/float64(asleep), "×sleep")
+	b.ReportMetric(0, "ns/op")
+}
+
 // chatter lets hosts send a message a second each, for so many seconds.
-func chatter(hosts, seconds int) time.Duration {
+func chatter(hosts, seconds int, apart bool) time.Duration {
 	s, _ := gosimnet.New(nil)
 	defer s.Close()
 	l, _ := s.Host("server").Listen("tcp", ":80")
@@ -272,20 +277,24 @@ func chatter(hosts, seconds int) time.Duration {
 			c.Close()
 		}
 	}()
-	return each(hosts, seconds, func(i int, buf []byte) { conns[i].Write(buf) })
+	return each(hosts, seconds, apart, func(i int, buf []byte) { conns[i].Write(buf) })
 }
 
 // sleepers is chatter without messages.
-func sleepers(hosts, seconds int) time.Duration { return each(hosts, seconds, func(int, []byte) {}) }
+func sleepers(hosts, seconds int, apart bool) time.Duration {
+	return each(hosts, seconds, apart, func(int, []byte) {})
+}
 
-// each lets goroutines do something a second each, at instants of their own, and reports the processor's time.
-func each(n, seconds int, do func(i int, buf []byte)) time.Duration {
-	before := realNow()
+// each lets goroutines do something a second each, all at once or spread over the second, and reports how long that takes.
+func each(n, seconds int, apart bool, do func(i int, buf []byte)) time.Duration {
+	before := wallNow()
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
 			buf := make([]byte, 64)
-			time.Sleep(time.Duration(i) * time.Second / time.Duration(n))
+			if apart {
+				time.Sleep(time.Duration(i) * time.Second / time.Duration(n))
+			}
 			for range seconds {
 				time.Sleep(time.Second)
 				do(i, buf)
@@ -294,7 +303,7 @@ func each(n, seconds int, do func(i int, buf []byte)) time.Duration {
 		})
 	}
 	wg.Wait()
-	return realNow() - before
+	return wallNow() - before
 }
 
 func BenchmarkMemory(b *testing.B) {

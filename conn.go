@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -38,8 +39,9 @@ type Conn struct {
 	port      uint16 // local
 	dialed    bool   // this end dialled
 	ownPort   bool   // the port is to be given back
-	place     int    // in the host's list, or -1
-	linger    int    // seconds; -1: not set
+	place     int32  // in the host's list, or -1
+	linger    int32  // seconds; -1: not set
+	named     atomic.Pointer[names]
 	circuit   *Circuit
 	listener  *Listener
 	dialling  *dial // that makes it, until the handshake is over
@@ -106,20 +108,31 @@ func (c *Conn) gone() error {
 	return nil
 }
 
-// LocalAddr is a *net.TCPAddr; it stays valid after Close.
+// names is an end's addresses, made when somebody asks for them.
+type names struct{ local, remote *net.TCPAddr }
+
+func (c *Conn) names() *names {
+	if n := c.named.Load(); n != nil {
+		return n
+	}
+	c.named.CompareAndSwap(nil, &names{tcpAddr(c.out.src), tcpAddr(c.out.dst)})
+	return c.named.Load()
+}
+
+// LocalAddr is a *net.TCPAddr, the same each time; it stays valid after Close.
 func (c *Conn) LocalAddr() net.Addr {
 	if c.circuit != nil {
 		return c.circuit.local
 	}
-	return tcpAddr(c.out.src)
+	return c.names().local
 }
 
-// RemoteAddr is a *net.TCPAddr; it stays valid after Close.
+// RemoteAddr is a *net.TCPAddr, the same each time; it stays valid after Close.
 func (c *Conn) RemoteAddr() net.Addr {
 	if c.circuit != nil {
 		return c.circuit.remote
 	}
-	return tcpAddr(c.out.dst)
+	return c.names().remote
 }
 
 // Read takes what has arrived, at least one byte, waiting for it until the deadline. It returns io.EOF, bare, after the peer's last byte, and
@@ -460,7 +473,7 @@ func (c *Conn) settled() {
 
 // enlist puts the connection on its host's books.
 func (c *Conn) enlist() {
-	c.place = len(c.host.conns)
+	c.place = int32(len(c.host.conns))
 	c.host.conns = append(c.host.conns, c)
 	if c.ownPort {
 		c.host.take(c.port)
@@ -597,7 +610,7 @@ func (c *Conn) SetWriteDeadline(t time.Time) error { return c.set(func() { c.wri
 // SetLinger says what Close does with data that is not acknowledged: sec < 0, the default, delivers it in the background, 0 throws it away
 // and resets, sec > 0 waits for so many seconds at most.
 func (c *Conn) SetLinger(sec int) error {
-	return c.setOption(func() { c.linger = min(max(-1, sec), math.MaxInt32) })
+	return c.setOption(func() { c.linger = int32(min(max(-1, sec), math.MaxInt32)) })
 }
 
 // SetNoDelay does nothing: a segment leaves as soon as it is written, and there is no Nagle's algorithm.
