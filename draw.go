@@ -57,6 +57,10 @@ func (f *flow) delay(l *link, why purpose, n uint64) int64 {
 	if l.constant > 0 {
 		return l.constant
 	}
+	return f.drawDelay(l, why, n)
+}
+
+func (f *flow) drawDelay(l *link, why purpose, n uint64) int64 {
 	return l.latency(sample{word: draw(f.net.seed, f.key, why, n), n: n, pair: draw(f.net.seed, l.key, drawIdentity, 0)})
 }
 

@@ -109,26 +109,33 @@ func (f *flow) current() circuitFaults {
 		return circuitFaults{}
 	}
 	if f.asOf != f.net.faultGen {
-		f.asOf = f.net.faultGen
-		f.faults = circuitFaults{}
-		for _, c := range f.from.faults {
-			if c.spec.UpdateDropSends && c.matches(f.src.Port(), f.to, f.dst.Port()) {
-				f.faults.drop = c.spec.DropSendsNewProb
-			}
-		}
-		for _, c := range f.to.faults {
-			if c.spec.UpdateDeafReads && c.matches(f.dst.Port(), f.from, f.src.Port()) {
-				f.faults.deaf = c.spec.DeafReadsNewProb
-			}
-		}
+		f.recount()
 	}
 	return f.faults
 }
 
+// recount finds the probabilities that apply now.
+func (f *flow) recount() {
+	f.asOf = f.net.faultGen
+	f.faults = circuitFaults{}
+	for _, c := range f.from.faults {
+		if c.spec.UpdateDropSends && c.matches(f.src.Port(), f.to, f.dst.Port()) {
+			f.faults.drop = c.spec.DropSendsNewProb
+		}
+	}
+	for _, c := range f.to.faults {
+		if c.spec.UpdateDeafReads && c.matches(f.dst.Port(), f.from, f.src.Port()) {
+			f.faults.deaf = c.spec.DeafReadsNewProb
+		}
+	}
+}
+
 // isolated reports whether either end is cut off.
 func (f *flow) isolated() bool {
-	return f.net.harmed && (f.from.cutOff(f.src.Port()) || f.to.cutOff(f.dst.Port()))
+	return f.net.harmed && f.eitherCutOff()
 }
+
+func (f *flow) eitherCutOff() bool { return f.from.cutOff(f.src.Port()) || f.to.cutOff(f.dst.Port()) }
 
 // fate is the probability that the two network cards, or isolation, lose a packet.
 func (f *flow) fate() float64 {

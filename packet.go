@@ -217,10 +217,16 @@ func (p *packet) loose() bool { return p.kind == kindMessage || p.kind == kindDa
 
 // way is the link that the flow takes.
 func (f *flow) way() *link {
-	if f.link == nil {
-		f.link = f.net.linkBetween(f.from, f.to)
-		f.line = f.link.key
+	if f.link != nil {
+		return f.link
 	}
+	return f.find()
+}
+
+// find looks up the link.
+func (f *flow) find() *link {
+	f.link = f.net.linkBetween(f.from, f.to)
+	f.line = f.link.key
 	return f.link
 }
 
