@@ -232,8 +232,8 @@ func (f *flow) find() *link {
 
 // place is where number n of the flow comes at one instant, or what concerns it and has a rank, among what concerns a host.
 func (f *flow) place(h *Host, n uint64, rank int) priority {
-	if f.link == nil && f.to != nil {
-		f.way()
+	if f.link == nil && f.from != nil && f.to != nil {
+		f.find()
 	}
 	return priority{host: h, line: f.line, key: f.key, n: ranked(n, rank)}
 }
