@@ -251,7 +251,7 @@ func (s *Simnet) tracePacket(kind string, p *packet, at int64, cause string) {
 
 // notePacket lets what a call brought about wait for its place.
 func (s *Simnet) notePacket(kind string, p *packet, at int64, cause string) {
-	o := &noted{net: s}
+	o := s.newNoted()
 	o.rec.fill(kind, p, at, cause)
 	s.issue(o, never, p.flow.place(p.flow.to, p.number, p.rankOf(kind)))
 }
@@ -312,12 +312,7 @@ func (s *Simnet) traceAbout(name, kind, origin, target, what string) {
 // noteFor logs what a call did at a place in the canonical order of this instant.
 func (s *Simnet) noteFor(by priority, r record) {
 	r.at, r.issued = s.t, s.t
-	o := s.trace.spare
-	if o == nil {
-		o = &noted{net: s}
-	} else {
-		s.trace.spare = o.next
-	}
+	o := s.newNoted()
 	o.rec = r
 	s.issue(o, never, by)
 }
@@ -333,6 +328,16 @@ type noted struct {
 	net  *Simnet
 	rec  record
 	next *noted // of those that are not in use
+}
+
+// newNoted takes one out of the pool.
+func (s *Simnet) newNoted() *noted {
+	o := s.trace.spare
+	if o == nil {
+		return &noted{net: s}
+	}
+	s.trace.spare, o.next = o.next, nil
+	return o
 }
 
 func (o *noted) needed(int64) int64 { return never }
