@@ -280,7 +280,7 @@ func (s *scheduler) run() {
 		case <-s.quit:
 		}
 		s.reenter()
-		s.set = never
+		s.fired()
 		if s.closed {
 			s.left()
 			s.mu.Unlock()
@@ -373,10 +373,19 @@ func (s *scheduler) arm() {
 		who.timer.Reset(time.Duration(next - s.t))
 		return
 	}
+	s.fired()
 	s.armed, s.alarm = min(next, s.set), nil
 	if next < s.set {
 		s.set = next
 		s.timer.Reset(time.Duration(next - s.t))
+	}
+}
+
+// fired forgets the instant of a timer that has fired, also before its goroutine has had its turn: if the next step were left to that instant, it
+// would wake somebody where another has been woken.
+func (s *scheduler) fired() {
+	if s.set <= s.t {
+		s.set = never
 	}
 }
 
