@@ -61,13 +61,18 @@ type stream struct {
 // newStream makes the client's end and both directions; the server's end comes to life when the SYN arrives.
 func (s *Simnet) newStream() *stream {
 	st := &stream{}
-	st.client = Conn{net: s, peer: &st.server, out: &st.up, in: &st.down, linger: -1, place: -1, dialed: true}
-	st.server = Conn{net: s, peer: &st.client, out: &st.down, in: &st.up, linger: -1, place: -1}
-	for _, c := range []*Conn{&st.client, &st.server} {
-		c.readBy.init(s, nil, &c.in.readers, 0, 1)
-		c.writeBy.init(s, nil, &c.out.room, 0, 2)
-	}
+	st.client = Conn{net: s, peer: &st.server, out: &st.up, in: &st.down, dialed: true}
+	st.server = Conn{net: s, peer: &st.client, out: &st.down, in: &st.up}
+	st.client.init()
+	st.server.init()
 	return st
+}
+
+// init readies an end that knows its peer and its directions.
+func (c *Conn) init() {
+	c.linger, c.place = -1, -1
+	c.readBy.init(c.net, nil, &c.in.readers, 0, 1)
+	c.writeBy.init(c.net, nil, &c.out.room, 0, 2)
 }
 
 func (c *Conn) sendBuffer() int    { return orDefault(c.sendSize, c.net.cfg.SendBuffer) }
@@ -420,9 +425,14 @@ func (s *Simnet) sendReset(f *flow, to *Conn) {
 	s.send(p)
 }
 
-// gotReset is the arrival of an RST. After the peer's clean close it is EPIPE to writers and nothing to readers.
+// gotReset is the arrival of an RST. After the peer's clean close it is EPIPE to writers and nothing to readers. A dial whose
+// SYN/ACK was lost is refused by it.
 func (c *Conn) gotReset(now int64) {
-	if c.reset || c.forgotten {
+	switch {
+	case c.reset || c.forgotten:
+		return
+	case c.dialed && !c.up:
+		c.dialling.refused(now)
 		return
 	}
 	c.net.log(record{at: now, kind: EventReset, flow: &c.in.flow})
