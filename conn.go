@@ -170,6 +170,8 @@ func (c *Conn) read(b []byte) (int, error) {
 		case c.in.unread() > 0 && !c.in.reading:
 			return c.in.read(b), nil
 		case c.in.unread() > 0:
+			c.net.yield()
+			continue
 		case c.failure != nil:
 			return 0, c.report("read")
 		case c.in.finArrived || c.readShut || c.reset:
@@ -268,12 +270,29 @@ func (c *Conn) write(b []byte) (n int, err error) {
 func (h *half) takeTurn() error {
 	c, turn := h.writer, h.writers
 	for h.writers++; h.writes != turn; {
-		if c.gone() != nil {
+		switch {
+		case c.gone() != nil:
 			return c.gone()
+		case !h.stalled():
+			c.net.yield()
+			continue
 		}
 		c.net.await(&h.turns, priority{host: c.host, line: h.line, key: h.key, n: afterCalls + turn}, callWrite)
 	}
 	return nil
+}
+
+// stalled reports whether the Write whose turn it is waits.
+func (h *half) stalled() bool {
+	if h.blocked {
+		return true
+	}
+	for w := range h.turns.all() {
+		if w.by.n == afterCalls+h.writes {
+			return true
+		}
+	}
+	return false
 }
 
 // passTurn lets the next writer write. It need not be the first that waits: others may have been woken for another reason, and wait anew.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"net"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -167,6 +168,14 @@ func (s *scheduler) leave() {
 			w.wake()
 		}
 	}
+}
+
+// yield lets a call go on that is about to come to its end, or copies bytes outside the lock. To be woken by it would take another instant, and
+// whether it is over already is chance.
+func (s *scheduler) yield() {
+	s.leave()
+	runtime.Gosched()
+	s.mu.Lock()
 }
 
 // clear moves an instant off the round microseconds, where users' own timers fire.

@@ -156,3 +156,36 @@ func TestReadersOfOneConnectionAreWokenAtInstantsOfTheirOwn(t *testing.T) {
 		})
 	}
 }
+
+// Goroutines that write to one connection at one instant, or read from it, go on at that instant if there is room and data for all of them, whether one finds
+// the other in the middle of its call or not.
+func TestLargeCallsOfOneInstantAreOverAtIt(t *testing.T) {
+	for range 50 {
+		bubble(t, func(t *testing.T, s *gosimnet.Simnet) {
+			client, server := openStream(t, s, "a", "b", ":1")
+			const each = 20_000
+			for _, what := range []string{"write", "read"} {
+				call := client.Write
+				if what == "read" {
+					call = func(b []byte) (int, error) { return io.ReadFull(server, b) }
+				}
+				start, times := time.Now(), make(chan time.Duration, 4)
+				for range cap(times) {
+					go func() {
+						n, err := call(make([]byte, each))
+						times <- time.Since(start)
+						if n != each || err != nil {
+							t.Errorf("%s: %d, %v", what, n, err)
+						}
+					}()
+				}
+				time.Sleep(2 * time.Second)
+				for first := <-times; len(times) > 0; {
+					if at := <-times; at != first {
+						t.Errorf("a %s is over at %v, another one at %v", what, first, at)
+					}
+				}
+			}
+		})
+	}
+}
