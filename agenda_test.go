@@ -14,7 +14,7 @@ func TestTheAgendaGivesEventsInCanonicalOrder(t *testing.T) {
 		events := make([]event, 40)
 		for i := range events {
 			events[i].key, events[i].n = uint64(i/4), uint64(i%4)
-			events[i].exact = i%10 == 9
+			events[i].exact, events[i].burst = i%10 == 9, i%3 > 0
 		}
 		var want []*event
 		forget := func(e *event) { want = slices.DeleteFunc(want, func(o *event) bool { return o == e }) }
@@ -75,7 +75,7 @@ func TestABurstTakesOnePlaceInTheAgenda(t *testing.T) {
 	var a agenda
 	events := make([]event, 1000)
 	for i := range events {
-		events[i].n = uint64(i)
+		events[i].n, events[i].burst = uint64(i), true
 		a.add(&events[i], 7)
 	}
 	if n := len(a.slots); n != 1 {
@@ -85,5 +85,18 @@ func TestABurstTakesOnePlaceInTheAgenda(t *testing.T) {
 		if got := a.pop(); got != &events[i] {
 			t.Fatalf("event %d comes in place %d", got.n, i)
 		}
+	}
+}
+
+// TestTimersOfOneInstantHavePlacesOfTheirOwn: many connections may have one deadline, and each Read takes its own out again.
+func TestTimersOfOneInstantHavePlacesOfTheirOwn(t *testing.T) {
+	var a agenda
+	events := make([]event, 1000)
+	for i := range events {
+		events[i].n = uint64(i)
+		a.add(&events[i], 7)
+	}
+	if n := len(a.slots); n != len(events) {
+		t.Errorf("%d places, want %d", n, len(events))
 	}
 }

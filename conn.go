@@ -61,13 +61,18 @@ type stream struct {
 // newStream makes the client's end and both directions; the server's end comes to life when the SYN arrives.
 func (s *Simnet) newStream() *stream {
 	st := &stream{}
-	st.client = Conn{net: s, peer: &st.server, out: &st.up, in: &st.down, linger: -1, place: -1, dialed: true}
-	st.server = Conn{net: s, peer: &st.client, out: &st.down, in: &st.up, linger: -1, place: -1}
-	for _, c := range []*Conn{&st.client, &st.server} {
-		c.readBy.init(s, nil, &c.in.readers, 0, 1)
-		c.writeBy.init(s, nil, &c.out.room, 0, 2)
-	}
+	st.client = Conn{net: s, peer: &st.server, out: &st.up, in: &st.down, dialed: true}
+	st.server = Conn{net: s, peer: &st.client, out: &st.down, in: &st.up}
+	st.client.init()
+	st.server.init()
 	return st
+}
+
+// init readies an end that knows its peer and its directions.
+func (c *Conn) init() {
+	c.linger, c.place = -1, -1
+	c.readBy.init(c.net, nil, &c.in.readers, 0, 1)
+	c.writeBy.init(c.net, nil, &c.out.room, 0, 2)
 }
 
 func (c *Conn) sendBuffer() int    { return orDefault(c.sendSize, c.net.cfg.SendBuffer) }
@@ -165,6 +170,8 @@ func (c *Conn) read(b []byte) (int, error) {
 		case c.in.unread() > 0 && !c.in.reading:
 			return c.in.read(b), nil
 		case c.in.unread() > 0:
+			c.net.yield()
+			continue
 		case c.failure != nil:
 			return 0, c.report("read")
 		case c.in.finArrived || c.readShut || c.reset:
@@ -263,12 +270,29 @@ func (c *Conn) write(b []byte) (n int, err error) {
 func (h *half) takeTurn() error {
 	c, turn := h.writer, h.writers
 	for h.writers++; h.writes != turn; {
-		if c.gone() != nil {
+		switch {
+		case c.gone() != nil:
 			return c.gone()
+		case !h.stalled():
+			c.net.yield()
+			continue
 		}
 		c.net.await(&h.turns, priority{host: c.host, line: h.line, key: h.key, n: afterCalls + turn}, callWrite)
 	}
 	return nil
+}
+
+// stalled reports whether the Write whose turn it is waits.
+func (h *half) stalled() bool {
+	if h.blocked {
+		return true
+	}
+	for w := range h.turns.all() {
+		if w.by.n == afterCalls+h.writes {
+			return true
+		}
+	}
+	return false
 }
 
 // passTurn lets the next writer write. It need not be the first that waits: others may have been woken for another reason, and wait anew.
@@ -420,9 +444,14 @@ func (s *Simnet) sendReset(f *flow, to *Conn) {
 	s.send(p)
 }
 
-// gotReset is the arrival of an RST. After the peer's clean close it is EPIPE to writers and nothing to readers.
+// gotReset is the arrival of an RST. After the peer's clean close it is EPIPE to writers and nothing to readers. A dial whose
+// SYN/ACK was lost is refused by it.
 func (c *Conn) gotReset(now int64) {
-	if c.reset || c.forgotten {
+	switch {
+	case c.reset || c.forgotten:
+		return
+	case c.dialed && !c.up:
+		c.dialling.refused(now)
 		return
 	}
 	c.net.log(record{at: now, kind: EventReset, flow: &c.in.flow})

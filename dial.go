@@ -522,10 +522,15 @@ func (op *dial) unanswered(cause string, now int64) {
 func (op *dial) arrive(now int64) {
 	server := op.conn.peer
 	if server.listener != nil {
-		if !server.up && !server.reset {
+		over := server.reset || server.forgotten
+		switch {
+		case server.up || over && op.done:
+			return
+		case !over:
 			server.answer(now)
+			return
 		}
-		return
+		server.renew()
 	}
 	l := op.to.listenerAt(op.dst.Addr(), op.dst.Port())
 	if op.circuit {
@@ -605,6 +610,14 @@ func (e *answerEvent) fire(now int64) {
 		return
 	}
 	c.answer(now)
+}
+
+// renew makes the server's end anew, for a SYN that is repeated after that end has given up, or its listener or its host's power has gone: as
+// a first SYN, it gets an answer in any case.
+func (c *Conn) renew() {
+	c.out.dead, c.in.discarded = false, false
+	*c = Conn{net: c.net, peer: c.peer, out: c.out, in: c.in, circuit: c.circuit}
+	c.init()
 }
 
 // confirm is the arrival of the handshake's last packet, or of data, at the server.

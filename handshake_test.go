@@ -2,6 +2,9 @@ package gosimnet_test
 
 import (
 	"errors"
+	"net"
+	"os"
+	"slices"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -96,4 +99,65 @@ func TestHalfMadeConnectionsEndWithReset(t *testing.T) {
 			t.Errorf("the dialler's Read: %v, want ETIMEDOUT or ECONNRESET", err)
 		}
 	})
+}
+
+// A dial whose SYN/ACK does not come through ends in any case, whatever becomes of the server meanwhile: it is refused by the RST of a listener that
+// closes, and a SYN that comes once more is answered as the first one would be.
+func TestADialEndsThoughItsServerHasForgottenIt(t *testing.T) {
+	refused := func(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
+	made := func(err error) bool { return err == nil }
+	for _, test := range []struct {
+		name   string
+		lost   []string // kinds of packets
+		until  time.Duration
+		listen func(s *gosimnet.Simnet, l net.Listener) // after 100 ms
+		want   func(error) bool
+		after  time.Duration
+	}{
+		{"listener closes", []string{"SYN/ACK"}, 200 * time.Millisecond, func(_ *gosimnet.Simnet, l net.Listener) {
+			l.Close()
+		}, refused, 110 * time.Millisecond},
+		{"listener closes, RST lost", []string{"SYN/ACK", "RST"}, 200 * time.Millisecond, func(_ *gosimnet.Simnet, l net.Listener) {
+			l.Close()
+		}, refused, 1020 * time.Millisecond},
+		{"another listens", []string{"SYN/ACK", "RST"}, 200 * time.Millisecond, func(s *gosimnet.Simnet, l net.Listener) {
+			l.Close()
+			_ = second(s.Host("b").Listen("tcp", ":1"))
+		}, made, 1020 * time.Millisecond},
+		{"power goes and comes back", []string{"SYN/ACK"}, 200 * time.Millisecond, func(s *gosimnet.Simnet, _ net.Listener) {
+			_ = second(s.AlterHost("b", gosimnet.SHUTDOWN))
+			_ = second(s.AlterHost("b", gosimnet.POWERON))
+		}, refused, 1020 * time.Millisecond},
+		{"server gives up", []string{"SYN/ACK"}, 63500 * time.Millisecond, func(s *gosimnet.Simnet, _ net.Listener) {
+			_ = s.SetLink("a", "b", gosimnet.LinkConfig{Latency: gosimnet.Constant(time.Second)})
+		}, made, 64010 * time.Millisecond},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *gosimnet.Simnet) {
+				l, err := s.Host("b").Listen("tcp", ":1")
+				noError(t, err)
+				heal := s.AddRule(func(p *gosimnet.Packet) gosimnet.Verdict {
+					if slices.Contains(test.lost, p.What) {
+						return gosimnet.Drop()
+					}
+					return gosimnet.Pass()
+				})
+				time.AfterFunc(100*time.Millisecond, func() { test.listen(s, l) })
+				time.AfterFunc(test.until, heal)
+				start := time.Now()
+				c, err := s.Host("a").Dial("tcp", "b:1")
+				if took := time.Since(start); !test.want(err) || !about(took, test.after) {
+					t.Errorf("the dial returned %v after %v, want it after %v", err, took, test.after)
+				}
+				if err != nil {
+					return
+				}
+				say(t, c, "x") // the server's end is a whole one
+				noError(t, c.SetReadDeadline(time.Now().Add(time.Minute)))
+				if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("Read: %v, want a timeout", err)
+				}
+			})
+		})
+	}
 }

@@ -257,7 +257,8 @@ func (h *Host) arriveCast(p *packet, now int64) {
 		for _, c := range h.sockets[p.flow.dst.Port()] {
 			if c.hears(p.flow.src, p.flow.dst) {
 				q := s.newPacket(p.flow, p.kind)
-				q.number, q.issued, q.size, q.payload = p.number, p.issued, p.size, p.payload
+				q.number, q.issued = p.number, p.issued
+				q.carry(p.payload) // p's may be in its own room, which others will use
 				c.enqueue(q, now)
 			}
 		}

@@ -507,3 +507,19 @@ func sortedCounts(m map[string]int) (all []string) {
 	slices.Sort(all)
 	return all
 }
+
+// What waits in a socket stays as it was sent, whatever the network carries meanwhile, also if it is the second of two.
+func TestADuplicatedDatagramToAGroupKeepsItsBytes(t *testing.T) {
+	onNetwork(t, func(t *testing.T, s *gosimnet.Simnet) {
+		must(t, s.SetLink("", "", gosimnet.LinkConfig{Duplicate: 1}))
+		a := bound(t, s.Host("a"), "udp4", ":5")
+		b := member(t, s.Host("b"), "udp4", "239.1.1.1", 7)
+		send(t, a, "to the group", udpAt("239.1.1.1", 7))
+		settle()
+		for range 3 {
+			send(t, a, "to  somebody", udpAt("10.0.0.2", 9))
+		}
+		settle()
+		hasGot(t, "b", b, "to the group", "to the group")
+	})
+}

@@ -119,7 +119,7 @@ func (s *Simnet) newPacket(f *flow, k packetKind) *packet {
 		p.spare = nil
 	}
 	p.flow, p.kind, p.count = f, k, 1
-	p.act = p
+	p.act, p.burst = p, true
 	return p
 }
 

@@ -15,6 +15,7 @@ type event struct {
 	n     uint64 // the number within the flow: the third
 	pos   int32  // one more than its place in the agenda; 0: not there; inRun: behind another
 	exact bool   // a deadline or a user's timer: fires exactly at its instant, whoever else does
+	burst bool   // it may follow another: it is seldom taken out again before it happens
 	act   actor
 	next  *event // of the same instant, later in the canonical order
 }
@@ -51,7 +52,8 @@ func (e *event) before(o *event) bool {
 
 // agenda is the index of next events over all hosts: a four-way heap of the events
 // themselves. A red-black tree would serve as well; the heap needs no node per event. Events of one instant that are added in the canonical
-// order, as those of a burst are, make a run, which takes one place and is not compared again.
+// order, as packets of a burst are, make a run, which takes one place and is not compared again. The longer a run is, the longer it takes
+// to take one out of its middle, so that deadlines and other timers do not join any.
 type agenda struct {
 	slots []slot
 	last  *event // that was added
@@ -93,7 +95,7 @@ func (a *agenda) add(e *event, at int64) {
 	switch l := a.last; {
 	case e.pos != 0:
 		a.move(e)
-	case l != nil && l.pos != 0 && l.at == at && l.before(e):
+	case l != nil && e.burst && l.pos != 0 && l.at == at && l.before(e):
 		l.next, e.pos, a.last = e, inRun, e
 	default:
 		a.last = e

@@ -51,7 +51,7 @@ func (c *Capture) keep(shown Packet) {
 	if p.loose() {
 		k.double = &packet{
 			passage: passage{flow: p.flow, number: p.number, kind: p.kind, issued: p.issued, size: p.size, count: p.count, resent: true},
-			cargo:   cargo{class: p.class, circuit: p.circuit, socket: p.socket},
+			cargo:   cargo{class: p.class, circuit: p.circuit, socket: p.socket, payload: shown.Payload},
 		}
 		k.double.event.host = p.event.host
 	}
@@ -94,7 +94,7 @@ func (c *Capture) Resend() (n int) {
 		defer c.mu.Unlock()
 		for _, k := range c.kept {
 			if p := k.double; p != nil && (p.circuit == nil || !p.circuit.conn.closed && !p.circuit.conn.reset && !p.circuit.conn.forgotten) {
-				c.net.resend(p, k.shown.Payload)
+				c.net.resend(p)
 				n++
 			}
 		}
@@ -104,9 +104,8 @@ func (c *Capture) Resend() (n int) {
 }
 
 // resend sends a second p, which may have been sent long ago.
-func (s *Simnet) resend(p *packet, payload []byte) {
+func (s *Simnet) resend(p *packet) {
 	d := s.double(p)
-	d.carry(payload)
 	l := d.flow.way()
 	l.stats.Duplicated.add(d)
 	s.tracePacket(EventDuplicate, d, s.t, "")

@@ -362,3 +362,39 @@ func TestCapturedMessagesAndStreams(t *testing.T) {
 		}
 	})
 }
+
+// A message that is sent once more takes room in its circuit, and gives back no more than that when it is read.
+func TestMessagesSentOnceMoreLeaveTheRoomAsItWas(t *testing.T) {
+	bubble(t, func(t *testing.T, s *gosimnet.Simnet) {
+		client, server := openCircuit(t, s, "a", "b")
+		message := make([]byte, 100<<10)
+		fit := func() (n int) {
+			noError(t, client.SetWriteDeadline(time.Now().Add(time.Second)))
+			for {
+				if _, err := client.Write(message); err != nil {
+					return n
+				}
+				n++
+			}
+		}
+		drain := func() {
+			noError(t, server.SetReadDeadline(time.Now().Add(time.Second)))
+			for {
+				if _, err := server.Read(message); err != nil {
+					return
+				}
+			}
+		}
+		capture := s.Capture(nil)
+		before := fit()
+		capture.Stop()
+		drain()
+		if n := capture.Resend(); n != before {
+			t.Errorf("%d messages are sent once more, want %d", n, before)
+		}
+		drain()
+		if after := fit(); after != before {
+			t.Errorf("%d messages fit after that, and %d before", after, before)
+		}
+	})
+}

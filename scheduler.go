@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"net"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -169,6 +170,14 @@ func (s *scheduler) leave() {
 	}
 }
 
+// yield lets a call go on that is about to come to its end, or copies bytes outside the lock. To be woken by it would take another instant, and
+// whether it is over already is chance.
+func (s *scheduler) yield() {
+	s.leave()
+	runtime.Gosched()
+	s.mu.Lock()
+}
+
 // clear moves an instant off the round microseconds, where users' own timers fire.
 func (s *scheduler) clear(at int64) int64 {
 	if (at+s.phase)%1000 == 0 {
@@ -280,7 +289,7 @@ func (s *scheduler) run() {
 		case <-s.quit:
 		}
 		s.reenter()
-		s.set = never
+		s.fired()
 		if s.closed {
 			s.left()
 			s.mu.Unlock()
@@ -373,10 +382,19 @@ func (s *scheduler) arm() {
 		who.timer.Reset(time.Duration(next - s.t))
 		return
 	}
+	s.fired()
 	s.armed, s.alarm = min(next, s.set), nil
 	if next < s.set {
 		s.set = next
 		s.timer.Reset(time.Duration(next - s.t))
+	}
+}
+
+// fired forgets the instant of a timer that has fired, also before its goroutine has had its turn: if the next step were left to that instant, it
+// would wake somebody where another has been woken.
+func (s *scheduler) fired() {
+	if s.set <= s.t {
+		s.set = never
 	}
 }
 

@@ -117,3 +117,75 @@ func TestADeadlineAtTheBeginning(t *testing.T) {
 		}
 	})
 }
+
+// Of two readers of each connection the first wakes the second, which comes before the readers of other connections that are due already. It
+// has an instant of its own all the same, though the network had meant to make the step of the first itself, while nobody read.
+func TestReadersOfOneConnectionAreWokenAtInstantsOfTheirOwn(t *testing.T) {
+	for range 20 {
+		bubble(t, func(t *testing.T, s *gosimnet.Simnet) {
+			var clients, conns []net.Conn
+			for _, port := range []string{":1", ":2", ":3"} {
+				client, server := openStream(t, s, "a", "b", port)
+				clients, conns = append(clients, client), append(conns, server, server)
+			}
+			_, idle := openStream(t, s, "c", "b", ":1")
+			for _, c := range clients {
+				say(t, c, "xx")
+			}
+			time.Sleep(time.Millisecond)
+			times := make(chan time.Time, len(conns))
+			for _, c := range conns {
+				go func() {
+					_, err := c.Read(make([]byte, 1))
+					times <- time.Now()
+					noError(t, err)
+				}()
+			}
+			noError(t, idle.SetReadDeadline(time.Now().Add(time.Millisecond))) // somebody else makes a step before
+			_, err := idle.Read(make([]byte, 1))
+			if !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("Read: %v, want a timeout", err)
+			}
+			for last := (time.Time{}); len(conns) > 0; conns = conns[1:] {
+				at := <-times
+				if at.Equal(last) {
+					t.Errorf("two readers are woken at %v", at)
+				}
+				last = at
+			}
+		})
+	}
+}
+
+// Goroutines that write to one connection at one instant, or read from it, go on at that instant if there is room and data for all of them, whether one finds
+// the other in the middle of its call or not.
+func TestLargeCallsOfOneInstantAreOverAtIt(t *testing.T) {
+	for range 50 {
+		bubble(t, func(t *testing.T, s *gosimnet.Simnet) {
+			client, server := openStream(t, s, "a", "b", ":1")
+			const each = 20_000
+			for _, what := range []string{"write", "read"} {
+				call := client.Write
+				if what == "read" {
+					call = func(b []byte) (int, error) { return io.ReadFull(server, b) }
+				}
+				start, times := time.Now(), make(chan time.Duration, 4)
+				for range cap(times) {
+					go func() {
+						n, err := call(make([]byte, each))
+						times <- time.Since(start)
+						if n != each || err != nil {
+							t.Errorf("%s: %d, %v", what, n, err)
+						}
+					}()
+				}
+				time.Sleep(2 * time.Second)
+				for first := <-times; len(times) > 0; {
+					if at := <-times; at != first {
+						t.Errorf("a %s is over at %v, another one at %v", what, first, at)
+					}
+				}
+			}
+		})
+	}
+}
