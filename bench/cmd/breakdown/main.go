@@ -6,6 +6,8 @@
 //	go run ./cmd/breakdown -for 20s    # with less noise
 //	go run ./cmd/breakdown -o times.md # in a file
 //
+// It works on one processor, as compare does.
+//
 // The profiler looks a hundred times a second, so that a step of 100 ns in 5 µs is known to a fifth of itself after
 // some ten seconds.
 package main
@@ -29,6 +31,7 @@ func main() {
 	long := flag.Duration("for", 5*time.Second, "profile each work for about so much processor time")
 	out := flag.String("o", "", "write the tables into this `file` instead of to the standard output")
 	flag.Parse()
+	runtime.GOMAXPROCS(1)
 	var text bytes.Buffer
 	err := run(&text, tables(), *long)
 	if err == nil && *out != "" {

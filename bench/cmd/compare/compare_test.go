@@ -110,7 +110,7 @@ func TestExitCode(t *testing.T) {
 }
 
 func TestWrongUse(t *testing.T) {
-	for _, args := range [][]string{{"-rounds", "0"}, {"-run", "("}, {"-unknown"}, {"stray"}, {"-run", "no such work"}} {
+	for _, args := range [][]string{{"-rounds", "0"}, {"-procs", "-1"}, {"-run", "("}, {"-unknown"}, {"stray"}, {"-run", "no such work"}} {
 		var stderr strings.Builder
 		if code := run(args, io.Discard, &stderr); code != 2 {
 			t.Errorf("%q: exit code %d, want 2", args, code)
