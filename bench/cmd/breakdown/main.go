@@ -73,7 +73,7 @@ func tables() [][]subject {
 }
 
 func run(w io.Writer, tables [][]subject, long time.Duration) error {
-	fmt.Fprintf(w, "%s, %s/%s, %d cores.\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0))
+	fmt.Fprintf(w, "%s, %s/%s, GOMAXPROCS %d.\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0))
 	writeCounts(w, bench.Counts(2_000))
 	for _, subjects := range tables {
 		var columns []column

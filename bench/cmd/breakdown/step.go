@@ -41,7 +41,7 @@ func steps() []step {
 		named("queue of what is to come", `net:\(\*(agenda|event)\) | net:event\. | net:agenda\.`),
 		named("choosing who makes the next step, and when", `
 			net:\(\*scheduler\)\.(arm|next|clear|after|exactly)$ | net:beneficiary`),
-		named("waiting: select", `
+		named("waiting: channels", `
 			net:\(\*(scheduler|deadline)\)\.(await|waiter|newWaiter|done) | net:\(\*waiter\)\.(compare|quiet) |
 			net:\(\*waitlist\) | net:waitlist |
 			runtime\.(selectgo|sel[lu]|selpark|chanrecv|gopark|acquireSudog|releaseSudog)`),

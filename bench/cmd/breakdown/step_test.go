@@ -27,7 +27,7 @@ func TestStepOf(t *testing.T) {
 		{"writing: buffer, segment, packet", []string{net + "aHelper", net + "(*Conn).write"}},
 		{"admission: fate, time of arrival", []string{net + "(*flow).delay", net + "(*packet).admit", net + "(*scheduler).step"}},
 		{"queue of what is to come", []string{net + "(*agenda).add", net + "(*scheduler).step"}},
-		{"waiting: select", []string{"runtime.lock2", "runtime.selectgo", net + "(*scheduler).await", net + "(*Conn).read"}},
+		{"waiting: channels", []string{"runtime.lock2", "runtime.selectgo", net + "(*scheduler).await", net + "(*Conn).read"}},
 		{"timers: set, sorted, fired", []string{"runtime.unlock2", "runtime.(*timer).unlock", "runtime.resetTimer", "time.(*Timer).Reset", net + "(*scheduler).arm"}},
 		{"the bubble: who is at rest, time moves", []string{"runtime.lock2", "runtime.(*synctestBubble).changegstatus", "runtime.casgstatus", "runtime.park_m"}},
 		{"switching goroutines", []string{"runtime.execute", "runtime.schedule", "runtime.park_m", "runtime.mcall"}},
