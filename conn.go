@@ -147,10 +147,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 	if err := c.enter(); err != nil {
 		return 0, c.opErr("read", err)
 	}
-	n, err := c.read(b)
-	if c.net.harmed {
-		n, err = c.host.outcome(n, err)
-	}
+	n, err := c.host.outcome(c.read(b))
 	c.net.leave()
 	if err != nil && err != io.EOF {
 		err = c.opErr("read", err)
@@ -233,10 +230,7 @@ func (c *Conn) Write(b []byte) (int, error) {
 	if err := c.enter(); err != nil {
 		return 0, c.opErr("write", err)
 	}
-	n, err := c.write(b)
-	if c.net.harmed {
-		n, err = c.host.outcome(n, err)
-	}
+	n, err := c.host.outcome(c.write(b))
 	c.net.leave()
 	if err != nil {
 		err = c.opErr("write", err)

@@ -352,7 +352,7 @@ func (op *dial) start() {
 		op.whence = caller()
 	}
 	h.dials = append(h.dials, op)
-	s.issue(op, op.needed(s.t), priority{host: h, key: op.order()})
+	s.issue(op, priority{host: h, key: op.order()})
 }
 
 func (op *dial) needed(at int64) int64 {

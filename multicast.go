@@ -207,7 +207,7 @@ func (c *PacketConn) castTo(b []byte, to netip.AddrPort) {
 		op.whence = caller()
 	}
 	c.casts++
-	c.net.issue(op, op.needed(c.net.t), priority{host: c.host, key: hashString(c.id+uint64(to.Port()), to.Addr().String()), n: c.casts})
+	c.net.issue(op, priority{host: c.host, key: hashString(c.id+uint64(to.Port()), to.Addr().String()), n: c.casts})
 }
 
 // needed does not depend on links: there may be many.

@@ -56,13 +56,7 @@ func (f *flow) unreachable() bool {
 // packet is one transmission, from the call that sends it to its arrival or loss. What every packet needs comes first, so that a stream's
 // take three cache lines.
 type packet struct {
-	event // its arrival, or its leaving a wire
-	passage
-	cargo
-}
-
-// passage is what every packet needs.
-type passage struct {
+	event  // its arrival, or its leaving a wire
 	flow   *flow
 	number uint64 // in the flow, from 0
 	issued int64
@@ -90,11 +84,7 @@ type passage struct {
 	resent    bool // it has been sent before, and is sent once more
 	jumps     bool // it jumps the queue
 	corrupted bool // a bit of it has been flipped
-	laden     bool // it has cargo, though it is a stream's
-}
 
-// cargo is what only some packets have.
-type cargo struct {
 	conn    *Conn       // whom a handshake, reset or probe concerns: the receiving end
 	dial    *dial       // for SYN, SYN/ACK and the RST that refuses
 	circuit *Circuit    // for messages: the receiving end
@@ -134,14 +124,11 @@ func (p *packet) carry(b []byte) {
 
 // release gives a packet back to the pool.
 func (s *Simnet) release(p *packet) {
-	if p.half == nil || p.laden {
-		room := p.room
-		if cap(room) > mostRoom {
-			room = nil
-		}
-		p.cargo = cargo{room: room}
+	room := p.room
+	if cap(room) > mostRoom {
+		room = nil
 	}
-	p.event, p.passage = event{}, passage{spare: s.spare}
+	*p = packet{spare: s.spare, room: room}
 	s.spare = p
 }
 
@@ -150,11 +137,11 @@ func (s *Simnet) send(p *packet) {
 	f := p.flow
 	p.issued = s.t
 	if s.cfg.RecordCallers {
-		p.whence, p.laden = caller(), true
+		p.whence = caller()
 	}
 	p.event.host, p.number = f.to, f.n
 	f.n++
-	s.issue(p, p.needed(s.t), f.place(f.to, p.number, 0))
+	s.issue(p, f.place(f.to, p.number, 0))
 }
 
 func (p *packet) needed(at int64) int64 {

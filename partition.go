@@ -276,7 +276,7 @@ func (p *packet) reject(now int64) {
 		return
 	}
 	f := answer.flow
-	answer.event.host, answer.event.key, answer.event.n = f.to, f.key, 2*p.number
+	answer.event.host, answer.event.key, answer.event.n = f.to, f.key, p.number
 	s.after(&answer.event, now+p.lat)
 }
 

@@ -49,10 +49,8 @@ func (c *Capture) keep(shown Packet) {
 	shown.Payload = slices.Clone(shown.Payload)
 	k := captured{shown: shown}
 	if p.loose() {
-		k.double = &packet{
-			passage: passage{flow: p.flow, number: p.number, kind: p.kind, issued: p.issued, size: p.size, count: p.count, resent: true},
-			cargo:   cargo{class: p.class, circuit: p.circuit, socket: p.socket, payload: shown.Payload},
-		}
+		k.double = &packet{flow: p.flow, number: p.number, kind: p.kind, issued: p.issued, size: p.size, count: p.count, class: p.class,
+			circuit: p.circuit, socket: p.socket, payload: shown.Payload, resent: true}
 		k.double.event.host = p.event.host
 	}
 	c.mu.Lock()

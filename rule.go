@@ -176,7 +176,7 @@ func (s *Simnet) ask(p *packet) (Verdict, *rule) {
 	}
 	payload := p.flat()
 	if s.classify != nil && len(payload) > 0 {
-		p.class, p.laden = s.classify(p.flow.network, payload), true
+		p.class = s.classify(p.flow.network, payload)
 	}
 	s.shown = p
 	f := p.flow

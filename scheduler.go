@@ -195,12 +195,10 @@ func (s *scheduler) exactly(e *event, at int64) {
 	s.agenda.add(e, at)
 }
 
-// issue puts an operation, which is needed by an instant, into the pending list.
-func (s *scheduler) issue(op admissible, needed int64, by priority) {
-	s.pending = append(s.pending, issued{})
-	o := &s.pending[len(s.pending)-1]
-	o.at, o.by, o.priority, o.op = s.t, needed, by, op
-	s.want(o)
+// issue puts an operation into the pending list.
+func (s *scheduler) issue(op admissible, by priority) {
+	s.pending = append(s.pending, issued{at: s.t, by: op.needed(s.t), priority: by, op: op})
+	s.want(&s.pending[len(s.pending)-1])
 	s.issues++
 }
 

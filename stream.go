@@ -274,7 +274,7 @@ func (h *half) acknowledge(n uint64, sent, now int64) {
 
 // answerAgain tells the sender what it has not heard, when the way back is free again.
 func (h *half) answerAgain() {
-	h.net.issue((*answerOp)(h), (*answerOp)(h).needed(h.net.t), h.reader.out.place(h.writer.host, 0, 3))
+	h.net.issue((*answerOp)(h), h.reader.out.place(h.writer.host, 0, 3))
 }
 
 // answerOp is an answer that is given again, as things are at the end of the instant.
@@ -296,7 +296,7 @@ func (h *half) opened() {
 		return
 	}
 	h.telling = true
-	h.net.issue((*windowOp)(h), (*windowOp)(h).needed(h.net.t), h.reader.out.place(h.writer.host, h.taken, 2))
+	h.net.issue((*windowOp)(h), h.reader.out.place(h.writer.host, h.taken, 2))
 }
 
 // ajar reports whether the receiver has much more room than up to an edge.
@@ -526,7 +526,7 @@ func (h *half) resend(now int64) {
 // probe makes the receiver tell its window, or that it is still there.
 func (h *half) probe() {
 	p := h.net.newPacket(&h.flow, kindProbe)
-	p.half, p.conn, p.laden = h, h.reader, true
+	p.half, p.conn = h, h.reader
 	h.net.send(p)
 }
 
@@ -638,8 +638,7 @@ func (q *segments) add(start, size uint64, at int64) uint64 {
 	}
 	n := q.end()
 	q.count++
-	s := q.get(n)
-	s.start, s.end, s.edge, s.first, s.ackAt, s.rtt, s.state, s.fin = start, start+size, 0, at, never, 0, segmentSent, false
+	*q.get(n) = segment{start: start, end: start + size, first: at, ackAt: never}
 	return n
 }
 

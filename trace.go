@@ -253,14 +253,12 @@ func (s *Simnet) tracePacket(kind string, p *packet, at int64, cause string) {
 func (s *Simnet) notePacket(kind string, p *packet, at int64, cause string) {
 	o := s.newNoted()
 	o.rec.fill(kind, p, at, cause)
-	s.issue(o, never, p.flow.place(p.flow.to, p.number, p.rankOf(kind)))
+	s.issue(o, p.flow.place(p.flow.to, p.number, p.rankOf(kind)))
 }
 
-// fill makes r what has become of a packet, field by field: a whole record in between would take room on every reader's stack.
+// fill makes r what has become of a packet.
 func (r *record) fill(kind string, p *packet, at int64, cause string) {
-	r.at, r.issued, r.kind, r.cause = at, p.issued, kind, cause
-	r.what, r.packet, r.flow, r.n, r.size, r.whence = p.kind, true, p.flow, p.number, p.size, p.whence
-	r.host, r.from, r.to = nil, "", ""
+	*r = record{at: at, issued: p.issued, kind: kind, cause: cause, what: p.kind, packet: true, flow: p.flow, n: p.number, size: p.size, whence: p.whence}
 }
 
 // rankOf is the place of what a call does to p among what else is done to it at one instant.
@@ -314,7 +312,7 @@ func (s *Simnet) noteFor(by priority, r record) {
 	r.at, r.issued = s.t, s.t
 	o := s.newNoted()
 	o.rec = r
-	s.issue(o, never, by)
+	s.issue(o, by)
 }
 
 // note logs a call on a connection, in canonical order among those of this instant.

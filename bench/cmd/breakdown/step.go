@@ -36,13 +36,13 @@ func steps() []step {
 			net:\(\*Simnet\)\.(send|newPacket) | net:\(\*scheduler\)\.(issue|want)$ | net:\(\*segments\) |
 			net:\(\*packet\)\.needed`),
 		named("admission: fate, time of arrival", `
-			net:\(\*scheduler\)\.admit | net:\(\*packet\)\.admit | net:\(\*(flow|link|wire)\) |
-			net:issued | net:uniform | net:constant | net:mix`),
+			net:\(\*scheduler\)\.(admit|canonical) | net:\(\*packet\)\.admit | net:\(\*(flow|link|wire)\) |
+			net:\(\*(issued|priority)\) | net:uniform | net:constant | net:mix`),
 		named("queue of what is to come", `net:\(\*(agenda|event)\) | net:event\. | net:agenda\.`),
 		named("choosing who makes the next step, and when", `
-			net:\(\*scheduler\)\.(arm|next|clear|after|exactly)$ | net:beneficiary`),
+			net:\(\*scheduler\)\.(arm|next|clear|after|exactly|fired)$ | net:beneficiary | net:\(\*packet\)\.beneficiary`),
 		named("waiting: channels", `
-			net:\(\*(scheduler|deadline)\)\.(await|waiter|newWaiter|done) | net:\(\*waiter\)\.(compare|quiet) |
+			net:\(\*(scheduler|deadline)\)\.(await|waiter|newWaiter|done) | net:\(\*waiter\)\.(quiet|received) | net:turn |
 			net:\(\*waitlist\) | net:waitlist |
 			runtime\.(selectgo|sel[lu]|selpark|chanrecv|gopark|acquireSudog|releaseSudog)`),
 		named("timers: set, sorted, fired", `
