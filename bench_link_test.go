@@ -73,9 +73,9 @@ func echo64Datagrams(c *gosimnet.PacketConn) {
 // BenchmarkDatagramChatter is the same of a datagram to the next host.
 func BenchmarkDatagramChatter(b *testing.B) { benchmarkChatter(b, datagramChatter) }
 
-// datagramChatter lets each host send a datagram a second to the next, for so many seconds.
-func datagramChatter(hosts, seconds int, apart bool) time.Duration {
-	s, err := gosimnet.New(&gosimnet.SimNetConfig{TraceLimit: -1})
+// datagramChatter is chatting by datagrams, of each host to the next.
+func datagramChatter(cfg *gosimnet.SimNetConfig, hosts, seconds int, apart bool) time.Duration {
+	s, err := gosimnet.New(cfg)
 	if err != nil {
 		panic(err)
 	}

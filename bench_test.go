@@ -216,24 +216,29 @@ func BenchmarkIdleDay(b *testing.B) {
 	b.ReportMetric(float64(day)/float64(b.N), "ns/day")
 }
 
+// chatting is the real time in which hosts send a message a second each, for so many seconds, all at one instant or at instants of their own.
+type chatting func(cfg *gosimnet.SimNetConfig, hosts, seconds int, apart bool) time.Duration
+
 // BenchmarkChatter is the real time of a message, among hosts that send one a second each for a minute, all at one instant or at instants of
 // their own; to connect them does not count. For comparison it says what the hosts' sleeping alone costs.
 func BenchmarkChatter(b *testing.B) { benchmarkChatter(b, chatter) }
 
 // benchmarkChatter measures what chatters among few hosts and among many.
-func benchmarkChatter(b *testing.B, chatter func(hosts, seconds int, apart bool) time.Duration) {
+func benchmarkChatter(b *testing.B, chatter chatting) {
 	for _, hosts := range []int{10, 1000, 10000} {
-		b.Run(fmt.Sprint(hosts, " at once"), func(b *testing.B) { measureChatter(b, hosts, false, chatter) })
-		b.Run(fmt.Sprint(hosts, " apart"), func(b *testing.B) { measureChatter(b, hosts, true, chatter) })
+		b.Run(fmt.Sprint(hosts, " at once"), func(b *testing.B) { measureChatter(b, hosts, false, chatter, nil) })
+		b.Run(fmt.Sprint(hosts, " apart"), func(b *testing.B) { measureChatter(b, hosts, true, chatter, nil) })
 	}
+	off := &gosimnet.SimNetConfig{BarrierOff: true}
+	b.Run("1000 at once, BarrierOff", func(b *testing.B) { measureChatter(b, 1000, false, chatter, off) })
 }
 
-func measureChatter(b *testing.B, hosts int, apart bool, chatter func(hosts, seconds int, apart bool) time.Duration) {
+func measureChatter(b *testing.B, hosts int, apart bool, chatter chatting, cfg *gosimnet.SimNetConfig) {
 	const seconds = 60
 	rounds := max(1, 1000/hosts)
 	var took, asleep time.Duration
 	for range b.N * rounds {
-		inBubble(b, func() { took += chatter(hosts, seconds, apart) })
+		inBubble(b, func() { took += chatter(cfg, hosts, seconds, apart) })
 		inBubble(b, func() { asleep += sleepers(hosts, seconds, apart) })
 	}
 	messages := float64(b.N * rounds * hosts * seconds)
@@ -243,9 +248,9 @@ func measureChatter(b *testing.B, hosts int, apart bool, chatter func(hosts, sec
 	b.ReportMetric(0, "ns/op")
 }
 
-// chatter lets hosts send a message a second each, for so many seconds.
-func chatter(hosts, seconds int, apart bool) time.Duration {
-	s, _ := gosimnet.New(nil)
+// chatter is chatting over streams to one server.
+func chatter(cfg *gosimnet.SimNetConfig, hosts, seconds int, apart bool) time.Duration {
+	s, _ := gosimnet.New(cfg)
 	defer s.Close()
 	l, _ := s.Host("server").Listen("tcp", ":80")
 	go func() {

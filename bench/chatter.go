@@ -8,6 +8,8 @@ import (
 // Chatter lets a thousand hosts send 64 bytes a second each.
 func Chatter() Work {
 	const hosts = 1000
+	off := quiet()
+	off.BarrierOff = true
 	return Work{
 		Name: "chatter, 1,000 hosts", Per: "packet", Times: 60_000, Shown: CPUTime,
 		Contenders: []Contender{
@@ -15,6 +17,8 @@ func Chatter() Work {
 			{"timers alone", chatter(timers(), hosts)},
 			{sim + " streams", chatter(simulatedFleet(sim, quiet()), hosts)},
 			{sim + " UDP", chatter(simulatedDatagrams(sim, quiet()), hosts)},
+			{sim + " streams, BarrierOff", chatter(simulatedFleet(sim, off), hosts)},
+			{sim + " UDP, BarrierOff", chatter(simulatedDatagrams(sim, off), hosts)},
 			{"pion vnet UDP", chatter(pion("pion vnet", latency), hosts)},
 			{"marcopolo simnet UDP", chatter(marcoPolo("marcopolo simnet"), hosts)},
 		},
