@@ -169,7 +169,7 @@ func TestOneReportOfAFailureAndADeadlock(t *testing.T) {
 
 func TestLeakedGoroutineIsReported(t *testing.T) {
 	fails(t, "leaks", []string{
-		"deadlock: main bubble goroutine has exited but blocked goroutines remain", "End them before f returns",
+		"deadlock: main bubble goroutine has exited but blocked goroutines remain", "End them before f returns", "must be started before Run",
 		"failed with seed 17", "SIMNET_SEED=17 ", "DropPackets b→a",
 		"panic: deadlock", "scenarios_test.go",
 	})
