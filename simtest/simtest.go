@@ -42,7 +42,8 @@ import (
 // goroutine ends the process before a report can be made; with -v the seed is in the log nevertheless.
 //
 // A call that waits for ever fails the run, too: see WithTimeout. If virtual time cannot pass, because a goroutine waits for a mutex whose holder
-// waits for time to pass, Run ends the process after some seconds of real time, and says who waits where. If f is skipped, so is the test.
+// waits for time to pass, Run ends the process after some seconds of real time, and says who waits where. If a goroutine waits for a channel that was made outside of the
+// bubble, which holds the bubble's time as well, Run says so on standard error, and goes on waiting. If f is skipped, so is the test.
 func Run(t *testing.T, f func(t *testing.T, net *gosimnet.Simnet), opts ...Option) {
 	t.Helper()
 	p, err := newPlan(f, opts)

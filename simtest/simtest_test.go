@@ -150,6 +150,18 @@ func TestStandstillIsReported(t *testing.T) {
 	}
 }
 
+func TestWaitingForTheWorldOutsideIsTold(t *testing.T) {
+	output, passed := scenario(t, "waits for the world")
+	if !passed {
+		t.Errorf("it failed, although what it waited for came:\n%s", output)
+	}
+	contains(t, output, "simtest: TestScenario/waits_for_the_world: virtual time stands still: 1 goroutines wait for a channel that was made outside of the bubble",
+		"[select, synctest bubble", "scenarios_test.go")
+	if n := strings.Count(output, "stands still"); n != 1 {
+		t.Errorf("it was told %d times, want once:\n%s", n, output)
+	}
+}
+
 func TestTimeoutIsReported(t *testing.T) {
 	fails(t, "takes too long", []string{
 		"f has not ended after 1h0m0s of virtual time",
