@@ -123,7 +123,8 @@ Such a channel is one of a package's variables, or of a goroutine that serves th
 	}
 	return fmt.Sprintf(`virtual time stands still: %d goroutines wait for a mutex, and while one does no time passes in a bubble.
 Whoever holds the mutex waits for time to pass; the network's callers among them are listed first. If that is a Write
-that waits for room, a SimNetConfig.SendBuffer larger than the burst lets it return at once.
+that waits for room, a SimNetConfig.SendBuffer larger than the burst lets it return at once. If it is a dial, nothing does:
+test such software outside of bubbles, by the wall clock.
 
 %s
 `, len(b.locked), strings.Join(append(b.waiting, b.locked...), "\n\n"))
