@@ -144,7 +144,7 @@ func TestWaitingForEverIsReported(t *testing.T) {
 
 func TestStandstillIsReported(t *testing.T) {
 	output := fails(t, "stands still", []string{"panic: simtest: TestScenario/stands_still: virtual time stands still: 1 goroutines wait for a mutex",
-		"SendBuffer", "gosimnet.(*Conn).Write", "sync.(*Mutex).Lock"})
+		"SendBuffer", "gosimnet.(*Conn).Write", "time.Sleep", "sync.(*Mutex).Lock"})
 	if strings.Contains(output, "test timed out") {
 		t.Errorf("only the test's time-out ended it:\n%s", output)
 	}

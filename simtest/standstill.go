@@ -5,6 +5,7 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,7 @@ type bubble struct {
 	locked  []string // the stacks of those who wait for a mutex
 	outside []string // of those who wait for a channel from outside
 	waiting []string // of those who wait in a call on a connection
+	asleep  []string
 }
 
 // standstill describes a bubble that stands still, if there is one: somebody waits for a mutex or for a channel from outside, and nobody moves. It
@@ -104,6 +106,8 @@ func (b *bubble) add(state, stack string) {
 		b.moves = true
 	case strings.Contains(stack, "gosimnet.(*scheduler).await"):
 		b.waiting = append(b.waiting, withoutAge(stack))
+	case strings.HasPrefix(state, "sleep"):
+		b.asleep = append(b.asleep, withoutAge(stack))
 	}
 }
 
@@ -119,13 +123,13 @@ func (b *bubble) String() string {
 Such a channel is one of a package's variables, or of a goroutine that serves the whole process, such as a look-up of package net.
 
 %s
-`, len(b.outside), strings.Join(append(b.outside, b.locked...), "\n\n"))
+`, len(b.outside), strings.Join(slices.Concat(b.outside, b.locked), "\n\n"))
 	}
 	return fmt.Sprintf(`virtual time stands still: %d goroutines wait for a mutex, and while one does no time passes in a bubble.
-Whoever holds the mutex waits for time to pass; the network's callers among them are listed first. If that is a Write
-that waits for room, a SimNetConfig.SendBuffer larger than the burst lets it return at once. If it is a dial, nothing does:
+Whoever holds the mutex waits for time to pass; those who call the network or sleep are listed first. If that is a Write
+that waits for room, a SimNetConfig.SendBuffer larger than the burst lets it return at once. If it is a dial or a sleep, nothing does:
 test such software outside of bubbles, by the wall clock.
 
 %s
-`, len(b.locked), strings.Join(append(b.waiting, b.locked...), "\n\n"))
+`, len(b.locked), strings.Join(slices.Concat(b.waiting, b.asleep, b.locked), "\n\n"))
 }
