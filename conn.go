@@ -355,14 +355,25 @@ func (h *half) acceptOutside(b []byte) bool {
 	return !over
 }
 
-// ReadFrom implements io.ReaderFrom: it writes what it reads from r until r ends, and returns how much that was.
+// ReadFrom implements io.ReaderFrom: it writes what it reads from r until r ends, and returns how much that was. As with package net, an error of either
+// side comes in one more *net.OpError.
 func (c *Conn) ReadFrom(r io.Reader) (int64, error) {
-	return io.CopyBuffer(struct{ io.Writer }{c}, r, make([]byte, bulkChunk))
+	n, err := io.CopyBuffer(struct{ io.Writer }{c}, r, make([]byte, bulkChunk))
+	return n, c.copyErr("readfrom", err)
 }
 
-// WriteTo implements io.WriterTo: it reads until the end of the stream and writes to w.
+// WriteTo implements io.WriterTo: it reads until the end of the stream and writes to w. Errors are as of ReadFrom.
 func (c *Conn) WriteTo(w io.Writer) (int64, error) {
-	return io.CopyBuffer(w, struct{ io.Reader }{c}, make([]byte, bulkChunk))
+	n, err := io.CopyBuffer(w, struct{ io.Reader }{c}, make([]byte, bulkChunk))
+	return n, c.copyErr("writeto", err)
+}
+
+// copyErr is the error of a copy: package net wraps all but io.EOF.
+func (c *Conn) copyErr(op string, err error) error {
+	if err == nil || err == io.EOF {
+		return err
+	}
+	return c.opErr(op, err)
 }
 
 // Close ends the connection and returns at once, unless SetLinger made it wait. What was written is still delivered,

@@ -126,8 +126,8 @@
 // simtest.CheckDeterminism runs a test twice, and shows the first event that differs. With SimNetConfig.BarrierOff runs do not repeat.
 //
 // A goroutine that waits for a sync.Mutex is not at rest, and lets no virtual time pass. Software that holds a mutex while a Write waits for room, and has another goroutine that wants it, stops the
-// bubble's clock for good, which synctest does not report but simtest.Run does: several large uploads at once over one HTTP/2, TLS or SSH connection do it. A SendBuffer that is larger than such a burst
-// prevents it.
+// bubble's clock for good, which synctest does not report but simtest.Run does: several large uploads at once over one HTTP/2, TLS or SSH connection do it, and one over HTTP/2 whose response
+// is read meanwhile. A SendBuffer that is larger than such a burst prevents it. Nothing does if the mutex is held during a dial: test such software outside of bubbles.
 //
 // A network must be used by the clock that it was made with: one that was made in a bubble only in that bubble, any other only outside of bubbles. Calls from the
 // other side return an error. Calls from another bubble are not recognised, and the runtime ends the process. Close a network before the bubble's function

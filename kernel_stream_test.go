@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"testing/iotest"
 	"time"
 )
 
@@ -43,6 +44,7 @@ func streamRows() []row {
 		{id: "T20", name: "two Writes are one Read", run: noBoundaries},
 		{id: "T18", name: "concurrent Writes do not interleave", run: writesDoNotInterleave},
 		{id: "T24", name: "a stream's interfaces", run: streamInterfaces},
+		{id: "T24", name: "what ends a copy to or from a stream is the error of a copy", run: copiesEnd},
 		{id: "V06", name: "a dialled socket's interfaces", run: socketInterfaces},
 	}
 }
@@ -467,6 +469,40 @@ func streamInterfaces(e *env) {
 		e.Errorf("WriteTo: %d, %v, %q", n, err, got.String())
 	}
 }
+
+func copiesEnd(e *env) {
+	spent := errors.New("the other end of the copy has failed")
+	c, s := e.pair()
+	n, err := c.ReadFrom(io.MultiReader(strings.NewReader("abc"), iotest.ErrReader(spent)))
+	e.copyFails(n, err, 3, connError(c, "readfrom", spent))
+	n, err = s.WriteTo(failing{spent})
+	e.copyFails(n, err, 0, connError(s, "writeto", spent))
+	e.writes(c, "def")
+	n, err = s.WriteTo(failing{io.EOF})
+	e.copyFails(n, err, 0, io.EOF)
+
+	c = resetBy(e)
+	n, err = c.WriteTo(io.Discard)
+	e.copyFails(n, err, 0, connError(c, "writeto", connError(c, "read", errReadReset)))
+	n, err = c.ReadFrom(strings.NewReader("abc"))
+	e.copyFails(n, err, 0, connError(c, "readfrom", connError(c, "write", errPipe)))
+	e.must(c.Close())
+	n, err = c.ReadFrom(strings.NewReader("abc"))
+	e.copyFails(n, err, 0, connError(c, "readfrom", connError(c, "write", net.ErrClosed)))
+}
+
+// copyFails checks how much a copy has copied, and why it ended.
+func (e *env) copyFails(n int64, err error, much int64, want error) {
+	e.Helper()
+	if n != much || err == nil || err.Error() != want.Error() {
+		e.Errorf("a copy has copied %d: %v, want %d: %v", n, err, much, want)
+	}
+}
+
+// failing takes nothing.
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
 func socketInterfaces(e *env) {
 	server := e.socket(e.server, e.serverIP)

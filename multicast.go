@@ -257,7 +257,7 @@ func (h *Host) arriveCast(p *packet, now int64) {
 		for _, c := range h.sockets[p.flow.dst.Port()] {
 			if c.hears(p.flow.src, p.flow.dst) {
 				q := s.newPacket(p.flow, p.kind)
-				q.number, q.issued = p.number, p.issued
+				q.number, q.issued, q.socket = p.number, p.issued, p.socket
 				q.carry(p.payload) // p's may be in its own room, which others will use
 				c.enqueue(q, now)
 			}

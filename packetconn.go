@@ -51,8 +51,8 @@ type PacketConn struct {
 	mute    bool // what it sends to groups does not come back to its host
 
 	castFlows map[castKey]*flow
-	heard     map[netip.AddrPort]uint64 // the keys of the flows that came from there last
-	lastHeard *flow                     // the last of them
+	heard     map[netip.AddrPort]correspondent // who sent from there last
+	lastHeard *flow                            // the last of their flows
 
 	queue     []*packet
 	queued    int // what the queue counts
@@ -343,7 +343,7 @@ func (c *PacketConn) take(b []byte) (n, full int, from netip.AddrPort) {
 	c.queued -= p.size + datagramOverhead
 	n, full, from = copy(b, p.payload), p.size, p.flow.src
 	if p.flow != c.lastHeard && from.Port() >= firstEphemeral {
-		c.hear(p.flow)
+		c.hear(p)
 	}
 	c.net.release(p)
 	if len(c.queue) > 0 {
@@ -352,13 +352,25 @@ func (c *PacketConn) take(b []byte) (n, full int, from netip.AddrPort) {
 	return n, full, from
 }
 
-// hear notes which flow came last from where it comes from: see keyTo.
-func (c *PacketConn) hear(f *flow) {
-	if c.heard == nil {
-		c.heard = make(map[netip.AddrPort]uint64)
+// correspondent is a socket that a datagram came from.
+type correspondent struct {
+	id    uint64
+	begun bool // this socket had sent there before
+}
+
+// hear notes who sent a datagram: see keyTo.
+func (c *PacketConn) hear(p *packet) {
+	from := p.flow.src
+	c.lastHeard = p.flow
+	last, known := c.heard[from]
+	if known && last.id == p.socket.id {
+		return
 	}
-	c.heard[f.src] = f.key
-	c.lastHeard, c.last = f, nil
+	if c.heard == nil {
+		c.heard = make(map[netip.AddrPort]correspondent)
+	}
+	c.heard[from] = correspondent{p.socket.id, !known && c.flows[from] != nil}
+	c.last = nil
 }
 
 // report gives out an ICMP error, once.
@@ -650,14 +662,14 @@ func (c *PacketConn) source(to netip.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(c.host.sourceFor(to), c.at.Port())
 }
 
-// keyTo is the key of the flow to an address. An answer has one made of what it answers, because the other port may be one that
-// depends on who asked for one first.
+// keyTo is the key of the flow to an address. An answer has one made of who is answered, because the other port may be one that depends on who asked for one
+// first. It is not made of the flow that is answered: that may be an answer, too, and each would then have a key of its own.
 func (c *PacketConn) keyTo(to netip.AddrPort, owner *Host) uint64 {
 	if c.remote.IsValid() {
 		return mix(c.id)
 	}
-	if key, ok := c.heard[to]; ok && to.Port() >= firstEphemeral {
-		return mix(key + c.id)
+	if o, ok := c.heard[to]; ok && !o.begun && to.Port() >= firstEphemeral {
+		return mix(mix(o.id) + c.id)
 	}
 	return hashString(c.id+uint64(to.Port()), owner.name) + uint64(slices.Index(owner.addrs, to.Addr()))
 }

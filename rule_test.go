@@ -451,3 +451,53 @@ func TestAHostThatIsOffReceivesNothingAndReceivesAgain(t *testing.T) {
 		}
 	})
 }
+
+// conversed lets sockets of the hosts a and b send to each other three times, a first and b in answer, or, crossing, b at the same time besides, and lists the
+// numbers of what leaves each of them.
+func conversed(t *testing.T, port string, crossing bool) (fromA, fromB []uint64) {
+	t.Helper()
+	bubble(t, func(t *testing.T, s *gosimnet.Simnet) {
+		a, b := listenUDP(t, s, "a", port), listenUDP(t, s, "b", port)
+		s.AddRule(func(p *gosimnet.Packet) gosimnet.Verdict {
+			if p.From == "a" {
+				fromA = append(fromA, p.N)
+			} else {
+				fromB = append(fromB, p.N)
+			}
+			return gosimnet.Pass()
+		})
+		at := func(c *gosimnet.PacketConn, host string) *net.UDPAddr {
+			return udpAt(s.Host(host).Addrs()[0].String(), c.LocalAddr().(*net.UDPAddr).Port)
+		}
+		for range 3 {
+			if send(t, a, "question", at(b, "b")); crossing {
+				send(t, b, "another", at(a, "a"))
+				hear(t, a)
+			}
+			hear(t, b)
+			send(t, b, "answer", at(a, "a"))
+			hear(t, a)
+		}
+	})
+	return fromA, fromB
+}
+
+// hear takes a datagram.
+func hear(t *testing.T, c *gosimnet.PacketConn) {
+	t.Helper()
+	if _, _, err := c.ReadFrom(make([]byte, 100)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheDatagramsOfTwoSocketsAreNumberedThroughout(t *testing.T) {
+	three, six := []uint64{0, 1, 2}, []uint64{0, 1, 2, 3, 4, 5}
+	for _, port := range []string{":7", ":51820", ":0"} {
+		if a, b := conversed(t, port, false); !slices.Equal(a, three) || !slices.Equal(b, three) {
+			t.Errorf("port %s: questions %d and answers %d, want %d of each", port, a, b, three)
+		}
+		if a, b := conversed(t, port, true); !slices.Equal(a, three) || !slices.Equal(b, six) {
+			t.Errorf("port %s, crossing: questions %d, want %d, and from b %d, want %d", port, a, three, b, six)
+		}
+	}
+}

@@ -59,7 +59,7 @@ func advice(e any) string {
 	switch text := fmt.Sprint(e); {
 	case strings.Contains(text, "goroutines remain"):
 		return "\nThe goroutines that are left are listed below. End them before f returns, or in t.Cleanup; those of net/http called persistConn wait until somebody " +
-			"has read and closed the body of a response."
+			"has read and closed the body of a response. One that a library starts once for the whole process, at its first use, must be started before Run, in TestMain say."
 	case strings.Contains(text, "goroutines in bubble are blocked"):
 		return "\nThe goroutines are listed below. What they wait for is not the network, whose end would have woken them."
 	}

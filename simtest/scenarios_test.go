@@ -47,6 +47,19 @@ var scenarios = map[string]func(t *testing.T){
 			time.Sleep(time.Hour)
 		}, simtest.WithSeed(13))
 	},
+	"waits for the world": func(t *testing.T) {
+		outside := make(chan struct{})
+		time.AfterFunc(8*time.Second, func() { close(outside) })
+		simtest.Run(t, func(t *testing.T, net *gosimnet.Simnet) {
+			go func() {
+				select {
+				case <-outside:
+				case <-time.After(2 * time.Hour):
+				}
+			}()
+			time.Sleep(time.Hour)
+		}, simtest.WithSeed(14))
+	},
 	"fatal": func(t *testing.T) {
 		simtest.Run(t, func(t *testing.T, net *gosimnet.Simnet) {
 			cutAndDial(t, net)

@@ -31,14 +31,19 @@ import (
 // config's unless options or the command line say otherwise, there is no subtest. Run must not be called inside a bubble.
 //
 // When f has returned and its cleanups have run, the network is closed, and some minutes of virtual time pass, so that goroutines which linger, as those of
-// net/http do, can end. One that does not end is a deadlock to synctest, which panics.
+// net/http do, can end. One that does not end is a deadlock to synctest, which panics. A library that starts a goroutine once for the whole process must do so before Run.
+//
+// What a process shares outlives bubbles. A timer that a library has put into a sync.Pool in one bubble is of no use in the next: the runtime ends the
+// process then, with the words "synctest channel from outside bubble". Two calls of runtime.GC at the beginning of f empty all pools; Run does not make them, since most tests do
+// without, and they may take longer than f.
 //
 // If a run fails, by t.Error, t.Fatal, a panic of f or a deadlock, the test's log gets a report: the seed, a line that runs it again, the last faults, the network as it was when f
 // ended, and the last events. A panic of f is turned into a failure, so that the other tests go on. A panic of another
 // goroutine ends the process before a report can be made; with -v the seed is in the log nevertheless.
 //
 // A call that waits for ever fails the run, too: see WithTimeout. If virtual time cannot pass, because a goroutine waits for a mutex whose holder
-// waits for time to pass, Run ends the process after some seconds of real time, and says who waits where. If f is skipped, so is the test.
+// waits for time to pass, Run ends the process after some seconds of real time, and says who waits where. If a goroutine waits for a channel that was made outside of the
+// bubble, which holds the bubble's time as well, Run says so on standard error, and goes on waiting. If f is skipped, so is the test.
 func Run(t *testing.T, f func(t *testing.T, net *gosimnet.Simnet), opts ...Option) {
 	t.Helper()
 	p, err := newPlan(f, opts)

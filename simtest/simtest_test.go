@@ -144,9 +144,21 @@ func TestWaitingForEverIsReported(t *testing.T) {
 
 func TestStandstillIsReported(t *testing.T) {
 	output := fails(t, "stands still", []string{"panic: simtest: TestScenario/stands_still: virtual time stands still: 1 goroutines wait for a mutex",
-		"SendBuffer", "gosimnet.(*Conn).Write", "sync.(*Mutex).Lock"})
+		"SendBuffer", "gosimnet.(*Conn).Write", "time.Sleep", "sync.(*Mutex).Lock"})
 	if strings.Contains(output, "test timed out") {
 		t.Errorf("only the test's time-out ended it:\n%s", output)
+	}
+}
+
+func TestWaitingForTheWorldOutsideIsTold(t *testing.T) {
+	output, passed := scenario(t, "waits for the world")
+	if !passed {
+		t.Errorf("it failed, although what it waited for came:\n%s", output)
+	}
+	contains(t, output, "simtest: TestScenario/waits_for_the_world: virtual time stands still: 1 goroutines wait for a channel that was made outside of the bubble",
+		"[select, synctest bubble", "scenarios_test.go")
+	if n := strings.Count(output, "stands still"); n != 1 {
+		t.Errorf("it was told %d times, want once:\n%s", n, output)
 	}
 }
 
@@ -169,7 +181,7 @@ func TestOneReportOfAFailureAndADeadlock(t *testing.T) {
 
 func TestLeakedGoroutineIsReported(t *testing.T) {
 	fails(t, "leaks", []string{
-		"deadlock: main bubble goroutine has exited but blocked goroutines remain", "End them before f returns",
+		"deadlock: main bubble goroutine has exited but blocked goroutines remain", "End them before f returns", "must be started before Run",
 		"failed with seed 17", "SIMNET_SEED=17 ", "DropPackets b→a",
 		"panic: deadlock", "scenarios_test.go",
 	})

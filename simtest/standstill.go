@@ -2,8 +2,10 @@ package simtest
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,23 +15,31 @@ import (
 const glance = 3 * time.Second
 
 // watch looks, from outside of the bubbles, for one in which no time passes any more: synctest reports a deadlock only
-// if everybody in it waits for channels and the like, and a goroutine that waits for a mutex holds the clock. It ends the process, as the
-// time-out of a test does, for nothing outside of a bubble can wake what is inside. What it returns ends the watch.
+// if everybody in it waits for channels of the bubble and the like. A goroutine that waits for a mutex holds the clock for good if nobody else moves: watch ends the process, as
+// the time-out of a test does, for nothing outside of a bubble can wake what is inside. One that waits for a channel from outside holds it until somebody
+// outside moves: watch says so, once. What it returns ends the watch.
 func watch(t *testing.T) (end func()) {
 	over := make(chan struct{})
 	go func() {
 		tick := time.NewTicker(glance)
 		defer tick.Stop()
-		before := ""
+		before, told := "", false
 		for {
 			select {
 			case <-over:
 				return
 			case <-tick.C:
 			}
-			now := standstill(stacks())
+			now, forGood := standstill(stacks())
 			if now != "" && now == before {
-				panic(fmt.Sprintf("simtest: %s: %s", t.Name(), now))
+				text := fmt.Sprintf("simtest: %s: %s", t.Name(), now)
+				switch {
+				case forGood:
+					panic(text)
+				case !told:
+					fmt.Fprintln(os.Stderr, text)
+					told = true
+				}
 			}
 			before = now
 		}
@@ -52,13 +62,16 @@ var goroutineHeader = regexp.MustCompile(`^goroutine (\d+) \[([^,\]]+).*, syncte
 
 // bubble is what the goroutines of one do.
 type bubble struct {
-	moves   bool     // somebody runs, or waits for the world outside
+	moves   bool     // somebody runs, or waits for the system
 	locked  []string // the stacks of those who wait for a mutex
+	outside []string // of those who wait for a channel from outside
 	waiting []string // of those who wait in a call on a connection
+	asleep  []string
 }
 
-// standstill describes a bubble that stands still, if there is one: somebody waits for a mutex, and nobody moves.
-func standstill(stacks string) string {
+// standstill describes a bubble that stands still, if there is one: somebody waits for a mutex or for a channel from outside, and nobody moves. It
+// does so for good unless the world outside may help.
+func standstill(stacks string) (text string, forGood bool) {
 	bubbles := make(map[string]*bubble)
 	var order []*bubble
 	for stack := range strings.SplitSeq(stacks, "\n\n") {
@@ -75,11 +88,11 @@ func standstill(stacks string) string {
 		b.add(m[2], stack)
 	}
 	for _, b := range order {
-		if !b.moves && len(b.locked) > 0 {
-			return b.String()
+		if !b.moves && len(b.locked)+len(b.outside) > 0 {
+			return b.String(), len(b.outside) == 0
 		}
 	}
-	return ""
+	return "", false
 }
 
 // add adds a goroutine in a state.
@@ -87,10 +100,14 @@ func (b *bubble) add(state, stack string) {
 	switch {
 	case strings.HasPrefix(state, "sync.Mutex.") || strings.HasPrefix(state, "sync.RWMutex."):
 		b.locked = append(b.locked, withoutAge(stack))
+	case state == "chan receive" || state == "chan send" || state == "select":
+		b.outside = append(b.outside, withoutAge(stack))
 	case !strings.HasSuffix(state, "(durable)"):
 		b.moves = true
 	case strings.Contains(stack, "gosimnet.(*scheduler).await"):
 		b.waiting = append(b.waiting, withoutAge(stack))
+	case strings.HasPrefix(state, "sleep"):
+		b.asleep = append(b.asleep, withoutAge(stack))
 	}
 }
 
@@ -101,13 +118,18 @@ func withoutAge(stack string) string { return age.ReplaceAllString(stack, "") }
 
 // String says what holds the bubble's clock, and what may help.
 func (b *bubble) String() string {
-	var s strings.Builder
-	fmt.Fprintf(&s, `virtual time stands still: %d goroutines wait for a mutex, and while one does no time passes in a bubble.
-Whoever holds the mutex waits for time to pass; the network's callers among them are listed first. If that is a Write
-that waits for room, a SimNetConfig.SendBuffer larger than the burst lets it return at once.
-`, len(b.locked))
-	for _, stack := range append(b.waiting, b.locked...) {
-		fmt.Fprintf(&s, "\n%s\n", stack)
+	if len(b.outside) > 0 {
+		return fmt.Sprintf(`virtual time stands still: %d goroutines wait for a channel that was made outside of the bubble, and while one does no time passes in it.
+Such a channel is one of a package's variables, or of a goroutine that serves the whole process, such as a look-up of package net.
+
+%s
+`, len(b.outside), strings.Join(slices.Concat(b.outside, b.locked), "\n\n"))
 	}
-	return s.String()
+	return fmt.Sprintf(`virtual time stands still: %d goroutines wait for a mutex, and while one does no time passes in a bubble.
+Whoever holds the mutex waits for time to pass; those who call the network or sleep are listed first. If that is a Write
+that waits for room, a SimNetConfig.SendBuffer larger than the burst lets it return at once. If it is a dial or a sleep, nothing does:
+test such software outside of bubbles, by the wall clock.
+
+%s
+`, len(b.locked), strings.Join(slices.Concat(b.waiting, b.asleep, b.locked), "\n\n"))
 }
