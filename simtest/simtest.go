@@ -43,7 +43,7 @@ import (
 //
 // A call that waits for ever fails the run, too: see WithTimeout. If virtual time cannot pass, because a goroutine waits for a mutex whose holder
 // waits for time to pass, Run ends the process after some seconds of real time, and says who waits where. If a goroutine waits for a channel that was made outside of the
-// bubble, which holds the bubble's time as well, Run says so on standard error, and goes on waiting. If f is skipped, so is the test.
+// bubble, which holds the bubble's time as well, Run says so in the test's log, which -v shows at once, and goes on waiting. If f is skipped, so is the test.
 func Run(t *testing.T, f func(t *testing.T, net *gosimnet.Simnet), opts ...Option) {
 	t.Helper()
 	p, err := newPlan(f, opts)

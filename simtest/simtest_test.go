@@ -151,7 +151,7 @@ func TestStandstillIsReported(t *testing.T) {
 }
 
 func TestWaitingForTheWorldOutsideIsTold(t *testing.T) {
-	output, passed := scenario(t, "waits for the world")
+	output, passed := scenario(t, "waits for the world", "-test.v")
 	if !passed {
 		t.Errorf("it failed, although what it waited for came:\n%s", output)
 	}

@@ -2,7 +2,6 @@ package simtest
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"runtime"
 	"slices"
@@ -37,7 +36,7 @@ func watch(t *testing.T) (end func()) {
 				case forGood:
 					panic(text)
 				case !told:
-					fmt.Fprintln(os.Stderr, text)
+					t.Log(text)
 					told = true
 				}
 			}
