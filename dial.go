@@ -362,7 +362,7 @@ func (op *dial) needed(at int64) int64 {
 			to = e.host
 		}
 	}
-	if to == nil {
+	if to == nil || len(s.rules) > 0 {
 		return s.clear(at + 1)
 	}
 	return s.clear(at + s.linkBetween(op.host, to).least() + 1)

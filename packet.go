@@ -147,11 +147,14 @@ func (s *Simnet) send(p *packet) {
 func (p *packet) needed(at int64) int64 {
 	s := p.flow.net
 	s.estimate(p)
+	if len(s.rules) > 0 {
+		return s.clear(at + 1) // what rules say may change later
+	}
 	l := p.flow.way()
 	if l.wired {
 		at += l.service(p)
 	}
-	if (!l.plain || len(s.rules) > 0) && p.loose() {
+	if !l.plain && p.loose() {
 		return s.clear(at + p.soonest(l) + 1)
 	}
 	return s.clear(at + p.lat + 1)
@@ -160,7 +163,7 @@ func (p *packet) needed(at int64) int64 {
 // soonest is the least time that p can take, or a second p, whose time has not been drawn.
 func (p *packet) soonest(l *link) int64 {
 	switch {
-	case len(p.flow.net.rules) == 0 && !p.doubles(l):
+	case !p.doubles(l):
 		return p.lat
 	case p.jumps:
 		return minLatency
