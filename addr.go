@@ -168,6 +168,9 @@ func (h *Host) resolve(ctx context.Context, until int64, network, address string
 	if err != nil {
 		return target{}, err
 	}
+	if len(all) == 1 && all[0] == netip.IPv6Unspecified() {
+		all = append(all, netip.IPv4Unspecified()) // as package net does: what a listener on all addresses prints can be dialled by IPv4, too
+	}
 	for _, a := range all {
 		if f.allows(a) {
 			t.addrs = append(t.addrs, a)

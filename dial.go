@@ -179,14 +179,12 @@ func (h *Host) destination(ctx context.Context, until int64, network, address st
 			t.addrs = []netip.Addr{netip.IPv6Loopback()}
 		}
 	}
-	a := t.addrs[0]
-	if a.IsUnspecified() {
-		a = v4Loopback
-		if t.addrs[0].Is6() {
-			a = netip.IPv6Loopback()
+	for i, a := range t.addrs {
+		if a.IsUnspecified() {
+			t.addrs[i] = loopbackOf(a)
 		}
 	}
-	return netip.AddrPortFrom(a, t.port), t.addrs[1:], asked, nil
+	return netip.AddrPortFrom(t.addrs[0], t.port), t.addrs[1:], asked, nil
 }
 
 // choose finds, at the admission of a dial, which of the addresses of a name has a listener by then.
