@@ -309,7 +309,7 @@ func (p *packet) waits() bool { return !p.jumps && p.flow.from != p.flow.to }
 func (p *packet) enter(at stage, now int64) {
 	f, l := p.flow, p.flow.way()
 	switch {
-	case l.wired && at == stageUplink && f.from.uplink.limited() && p.waits():
+	case l.access && at == stageUplink && f.from.uplink.takes(now) && p.waits():
 		p.queue(f.from.uplink, at, now)
 	case at == stageDownlink:
 		p.queue(f.to.downlink, at, now)
@@ -364,7 +364,7 @@ func (p *packet) fire(now int64) {
 	switch {
 	case p.stage == stageUplink:
 		p.enter(stageLink, p.due)
-	case p.stage == stageLink && p.flow.way().wired && f.to.downlink.limited() && p.waits():
+	case p.stage == stageLink && p.flow.way().access && f.to.downlink.takes(p.due) && p.waits():
 		p.enter(stageDownlink, p.due)
 	default:
 		p.arrive(now)
