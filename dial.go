@@ -168,6 +168,9 @@ func localAddr[A *net.TCPAddr | *net.UDPAddr](d *Dialer) (A, error) {
 // destination is the address that a dial goes to, the others that the name stands for, and what was asked for, which errors name: no
 // address, and an unspecified one, are the host itself.
 func (h *Host) destination(ctx context.Context, until int64, network, address string, f family) (dst netip.AddrPort, others []netip.Addr, asked netip.AddrPort, err error) {
+	if address == "" {
+		return dst, nil, asked, errMissingAddress
+	}
 	t, err := h.resolve(ctx, until, network, address, f)
 	if err != nil {
 		return dst, nil, asked, err
