@@ -478,8 +478,8 @@ func (s *Simnet) mendLinks() {
 }
 
 // SetUplink limits the rate of everything that a host sends, whoever it is for. Of cfg only BitsPerSecond, Trace, QueueBytes and
-// Overflow count; without a rate there is no limit: what is being sent then goes on, and what comes after it waits for it. Packets wait for the uplink first, and then for their link. An unknown or empty
-// name and an impossible value are errors.
+// Overflow count; without a rate there is no limit: what is being sent then goes on, and what comes after it waits for it. Packets wait for the uplink first, and then
+// for their link. A datagram to several hosts crosses the uplink once for each of them, where a real one leaves the copies to the switch. An unknown or empty name and an impossible value are errors.
 func (s *Simnet) SetUplink(host string, cfg LinkConfig) error {
 	return s.setAccess(host, cfg, "uplink", func(h *Host) **wire { return &h.uplink })
 }
