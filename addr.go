@@ -147,8 +147,11 @@ func (t *target) asked() netip.AddrPort {
 }
 
 // resolve finds the addresses of a "host:port" as h sees it. Errors are those that package net has. A name that the name server does
-// not answer for takes as long as a resolver would wait, until an instant at most.
+// not answer for takes as long as a resolver would wait, until an instant at most. An empty address is a free port of all addresses.
 func (h *Host) resolve(ctx context.Context, until int64, network, address string, f family) (target, error) {
+	if address == "" {
+		return target{any: true}, nil
+	}
 	name, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return target{}, err
@@ -167,6 +170,9 @@ func (h *Host) resolve(ctx context.Context, until int64, network, address string
 	}
 	if err != nil {
 		return target{}, err
+	}
+	if len(all) == 1 && all[0] == netip.IPv6Unspecified() {
+		all = append(all, netip.IPv4Unspecified()) // as package net does: what a listener on all addresses prints can be dialled by IPv4, too
 	}
 	for _, a := range all {
 		if f.allows(a) {

@@ -509,7 +509,6 @@ func TestDialsThatCannotBe(t *testing.T) {
 	bubble(t, func(t *testing.T, s *gosimnet.Simnet) {
 		start := time.Now()
 		for _, bad := range []badAddress{
-			{"tcp", "", &anAddrError},
 			{"tcp", "b", &anAddrError},
 			{"tcp", "b:80:90", &anAddrError},
 			{"tcp", "[b:80", &anAddrError},

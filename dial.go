@@ -168,6 +168,9 @@ func localAddr[A *net.TCPAddr | *net.UDPAddr](d *Dialer) (A, error) {
 // destination is the address that a dial goes to, the others that the name stands for, and what was asked for, which errors name: no
 // address, and an unspecified one, are the host itself.
 func (h *Host) destination(ctx context.Context, until int64, network, address string, f family) (dst netip.AddrPort, others []netip.Addr, asked netip.AddrPort, err error) {
+	if address == "" {
+		return dst, nil, asked, errMissingAddress
+	}
 	t, err := h.resolve(ctx, until, network, address, f)
 	if err != nil {
 		return dst, nil, asked, err
@@ -179,14 +182,12 @@ func (h *Host) destination(ctx context.Context, until int64, network, address st
 			t.addrs = []netip.Addr{netip.IPv6Loopback()}
 		}
 	}
-	a := t.addrs[0]
-	if a.IsUnspecified() {
-		a = v4Loopback
-		if t.addrs[0].Is6() {
-			a = netip.IPv6Loopback()
+	for i, a := range t.addrs {
+		if a.IsUnspecified() {
+			t.addrs[i] = loopbackOf(a)
 		}
 	}
-	return netip.AddrPortFrom(a, t.port), t.addrs[1:], asked, nil
+	return netip.AddrPortFrom(t.addrs[0], t.port), t.addrs[1:], asked, nil
 }
 
 // choose finds, at the admission of a dial, which of the addresses of a name has a listener by then.
@@ -362,7 +363,7 @@ func (op *dial) needed(at int64) int64 {
 			to = e.host
 		}
 	}
-	if to == nil {
+	if to == nil || len(s.rules) > 0 {
 		return s.clear(at + 1)
 	}
 	return s.clear(at + s.linkBetween(op.host, to).least() + 1)

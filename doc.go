@@ -145,7 +145,8 @@
 //     at whose packets no rule looks, have segments of up to 64 KiB.
 //   - Simultaneous opening, and urgent data.
 //   - Routing, ARP, TTL and NAT: every host reaches every other directly, and so do broadcasts and what is sent to groups.
-//   - File descriptors: there is no SyscallConn and no File. Software that insists on *net.TCPConn does not run over it.
+//   - File descriptors: there is no SyscallConn and no File, and no Control function that sets options of sockets before they are bound. With SO_REUSEADDR and SO_REUSEPORT go several
+//     sockets of one port, other than those of groups, and dials from the port that a listener has. Software that insists on *net.TCPConn does not run over it.
 //   - The processor and the disk: software takes no virtual time, and a power cut spares what it has written.
 //
 // # Time zone

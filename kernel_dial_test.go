@@ -45,6 +45,8 @@ func listenRows() []row {
 		{id: "T15", name: "types and names of addresses", run: addresses},
 		{id: "T15", name: "IPv6", run: addressesOfIPv6},
 		{id: "T15", name: "an address of the other family", run: wrongFamily},
+		{id: "T15", name: "an empty address", run: emptyAddress},
+		{id: "T15", name: "all addresses of IPv6 mean all of IPv4, too", run: allAddressesByIPv4},
 		{id: "V05", name: "a connection has the concrete address that was dialled", run: concreteAddress},
 		{id: "T16", name: "an address in use", run: addressInUse},
 		{id: "T16", name: "a port that a dial has", run: listenOnDialled},
@@ -479,6 +481,56 @@ func addressesOfIPv6(e *env) {
 	defer q.Close()
 	e.writes(q, "y")
 	e.gets(p, "y", q.LocalAddr())
+}
+
+func emptyAddress(e *env) {
+	for network, prints := range map[string]string{"tcp": "[::]:", "tcp4": "0.0.0.0:"} {
+		at := e.listenAt(network, "").Addr().(*net.TCPAddr)
+		if at.Port == 0 || at.String() != prints+strconv.Itoa(at.Port) {
+			e.Errorf("Listen(%q, \"\") is at %v, want %sport", network, at, prints)
+		}
+	}
+	socket, err := e.server.ListenPacket("udp4", "")
+	e.must(err)
+	defer socket.Close()
+	if at := socket.LocalAddr().(*net.UDPAddr); at.Port == 0 || !at.IP.Equal(net.IPv4zero) {
+		e.Errorf("ListenPacket is at %v, want a port of all addresses", at)
+	}
+	for _, network := range []string{"tcp", "udp"} {
+		var op *net.OpError
+		if _, err := e.client.Dial(network, ""); !errors.As(err, &op) || err.Error() != "dial "+network+": missing address" {
+			e.Errorf("Dial(%q, \"\") is %v, want a missing address", network, err)
+		}
+	}
+}
+
+// allAddressesByIPv4 is about what a listener on all addresses prints, as the server itself dials and binds it.
+func allAddressesByIPv4(e *env) {
+	for _, n := range []struct{ listen, address, dial string }{
+		{"tcp", ":0", "tcp4"}, {"tcp4", ":0", "tcp4"}, {"tcp4", ":0", "tcp"}, {"tcp4", "[::]:0", "tcp"},
+	} {
+		port := e.listenAt(n.listen, n.address).Addr().(*net.TCPAddr).Port
+		c, err := e.server.Dial(n.dial, e.tcp("::", port).String())
+		e.must(err)
+		if want := e.tcp("127.0.0.1", port); !sameAddr(c.RemoteAddr(), want) {
+			e.Errorf("Listen(%q, %q) is dialled by %s at %v, want %v", n.listen, n.address, n.dial, c.RemoteAddr(), want)
+		}
+		e.must(c.Close())
+	}
+	_, err := e.server.Dial("tcp4", e.tcp("::", closedPort).String())
+	e.same(err, &net.OpError{Op: "dial", Net: "tcp4", Addr: e.tcp("0.0.0.0", closedPort), Err: errRefused})
+	socket, err := e.server.ListenPacket("udp4", "[::]:0")
+	e.must(err)
+	defer socket.Close()
+	at := socket.LocalAddr().(*net.UDPAddr)
+	if at.String() != "0.0.0.0:"+strconv.Itoa(at.Port) {
+		e.Errorf("ListenPacket is at %v, want all addresses of IPv4", at)
+	}
+	c, err := e.server.Dial("udp4", e.udp("::", at.Port).String())
+	e.must(err)
+	defer c.Close()
+	e.writes(c, "x")
+	e.gets(socket, "x", c.LocalAddr())
 }
 
 func wrongFamily(e *env) {

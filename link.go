@@ -195,6 +195,7 @@ type link struct {
 	plain      bool   // cfg neither loses, doubles, corrupts nor reorders
 	unordered  bool   // cfg lets packets overtake
 	wired      bool   // a wire is on the way: the link's, its sender's uplink or its receiver's downlink
+	access     bool   // an uplink or downlink is on the way, or was
 	bad        bool   // the state of its Burst
 	stats      LinkStats
 
@@ -304,6 +305,7 @@ func (l *link) least() int64 { return max(minLatency, int64(l.cfg.Latency.least(
 // rewired notes whether a wire is on the way.
 func (l *link) rewired() {
 	l.wired = l.wire.limited() || l.from != l.to && (l.from.uplink.limited() || l.to.downlink.limited())
+	l.access = l.from != l.to && (l.from.uplink != nil || l.to.downlink != nil)
 }
 
 // service is the time that p takes on the wires of its way if it does not have to wait for them.
@@ -476,8 +478,8 @@ func (s *Simnet) mendLinks() {
 }
 
 // SetUplink limits the rate of everything that a host sends, whoever it is for. Of cfg only BitsPerSecond, Trace, QueueBytes and
-// Overflow count; without a rate there is no limit. Packets wait for the uplink first, and then for their link. An unknown or empty
-// name and an impossible value are errors.
+// Overflow count; without a rate there is no limit: what is being sent then goes on, and what comes after it waits for it. Packets wait for the uplink first, and then
+// for their link. A datagram to several hosts crosses the uplink once for each of them, where a real one leaves the copies to the switch. An unknown or empty name and an impossible value are errors.
 func (s *Simnet) SetUplink(host string, cfg LinkConfig) error {
 	return s.setAccess(host, cfg, "uplink", func(h *Host) **wire { return &h.uplink })
 }

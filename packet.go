@@ -147,11 +147,14 @@ func (s *Simnet) send(p *packet) {
 func (p *packet) needed(at int64) int64 {
 	s := p.flow.net
 	s.estimate(p)
+	if len(s.rules) > 0 {
+		return s.clear(at + 1) // what rules say may change later
+	}
 	l := p.flow.way()
 	if l.wired {
 		at += l.service(p)
 	}
-	if (!l.plain || len(s.rules) > 0) && p.loose() {
+	if !l.plain && p.loose() {
 		return s.clear(at + p.soonest(l) + 1)
 	}
 	return s.clear(at + p.lat + 1)
@@ -160,7 +163,7 @@ func (p *packet) needed(at int64) int64 {
 // soonest is the least time that p can take, or a second p, whose time has not been drawn.
 func (p *packet) soonest(l *link) int64 {
 	switch {
-	case len(p.flow.net.rules) == 0 && !p.doubles(l):
+	case !p.doubles(l):
 		return p.lat
 	case p.jumps:
 		return minLatency
@@ -306,7 +309,7 @@ func (p *packet) waits() bool { return !p.jumps && p.flow.from != p.flow.to }
 func (p *packet) enter(at stage, now int64) {
 	f, l := p.flow, p.flow.way()
 	switch {
-	case l.wired && at == stageUplink && f.from.uplink.limited() && p.waits():
+	case l.access && at == stageUplink && f.from.uplink.takes(now) && p.waits():
 		p.queue(f.from.uplink, at, now)
 	case at == stageDownlink:
 		p.queue(f.to.downlink, at, now)
@@ -361,7 +364,7 @@ func (p *packet) fire(now int64) {
 	switch {
 	case p.stage == stageUplink:
 		p.enter(stageLink, p.due)
-	case p.stage == stageLink && p.flow.way().wired && f.to.downlink.limited() && p.waits():
+	case p.stage == stageLink && p.flow.way().access && f.to.downlink.takes(p.due) && p.waits():
 		p.enter(stageDownlink, p.due)
 	default:
 		p.arrive(now)

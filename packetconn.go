@@ -401,32 +401,41 @@ func (c *PacketConn) ReadFrom(b []byte) (int, net.Addr, error) {
 
 // ReadFromUDP is ReadFrom with another type.
 func (c *PacketConn) ReadFromUDP(b []byte) (int, *net.UDPAddr, error) {
-	n, from, err := c.ReadFromUDPAddrPort(b)
+	n, _, from, err := c.receive(b, "recvfrom")
 	if err != nil {
-		return n, nil, err
+		return n, nil, c.opErr("read", err)
 	}
 	return n, udpAddr(from), nil
 }
 
-// ReadFromUDPAddrPort is ReadFrom with another type. IPv4 addresses have their short form.
+// ReadFromUDPAddrPort is ReadFrom with another type. As on Linux, a socket for all addresses of both families tells IPv4 addresses in their long form,
+// ::ffff:10.0.0.1, which is not equal to the short one: see netip.Addr.Unmap.
 func (c *PacketConn) ReadFromUDPAddrPort(b []byte) (n int, addr netip.AddrPort, err error) {
 	n, _, addr, err = c.receive(b, "recvfrom")
 	if err != nil {
 		err = c.opErr("read", err)
 	}
-	return n, addr, err
+	return n, c.long(addr), err
+}
+
+// long is an address in the form of the socket's family.
+func (c *PacketConn) long(a netip.AddrPort) netip.AddrPort {
+	if c.at.Addr().Is6() && a.Addr().Is4() {
+		return netip.AddrPortFrom(netip.AddrFrom16(a.Addr().As16()), a.Port())
+	}
+	return a
 }
 
 // ReadMsgUDP is ReadFromUDP; there is never out-of-band data. The flag MSG_TRUNC says that a datagram did not fit.
 func (c *PacketConn) ReadMsgUDP(b, oob []byte) (n, oobn, flags int, addr *net.UDPAddr, err error) {
 	n, oobn, flags, from, err := c.ReadMsgUDPAddrPort(b, oob)
 	if err == nil {
-		addr = udpAddr(from)
+		addr = udpAddr(netip.AddrPortFrom(from.Addr().Unmap(), from.Port()))
 	}
 	return n, oobn, flags, addr, err
 }
 
-// ReadMsgUDPAddrPort is ReadMsgUDP with another type.
+// ReadMsgUDPAddrPort is ReadMsgUDP with another type, that of ReadFromUDPAddrPort.
 func (c *PacketConn) ReadMsgUDPAddrPort(b, oob []byte) (n, oobn, flags int, addr netip.AddrPort, err error) {
 	n, full, addr, err := c.receive(b, "recvmsg")
 	if err != nil {
@@ -435,7 +444,7 @@ func (c *PacketConn) ReadMsgUDPAddrPort(b, oob []byte) (n, oobn, flags int, addr
 	if full > n {
 		flags = syscall.MSG_TRUNC
 	}
-	return n, 0, flags, addr, err
+	return n, 0, flags, c.long(addr), err
 }
 
 // Write sends a datagram to the address that was dialled. It never waits, and success says nothing of arrival. More than

@@ -24,6 +24,7 @@ func packetRows() []row {
 	return []row{
 		{id: "addresses", name: "both forms of an IPv4 address", run: bothForms},
 		{id: "addresses", name: "a socket of all addresses", run: allAddresses},
+		{id: "addresses", name: "the form in which IPv4 addresses are told", run: toldForm},
 		{id: "addresses", name: "no IP address is the host itself", run: noAddress},
 		{id: "addresses", name: "a socket's own address", run: ownAddress},
 		{id: "addresses", name: "kinds and names", run: kindsAndNames},
@@ -288,6 +289,40 @@ func allAddresses(e *env) {
 		got := e.reads1(readers()[1], c, 100)
 		if a := got.from.(*net.UDPAddr); got.text != "answer" || a.Port != udpOf(s).Port || a.IP.IsUnspecified() {
 			e.Errorf("the answer is %q from %v", got.text, a)
+		}
+	}
+}
+
+// toldForm is about what is equal to a netip.AddrPort, and what only prints like it.
+func toldForm(e *env) {
+	if e.six() {
+		e.Skip("IPv6 has one form")
+	}
+	c := e.socket(e.client, e.clientIP)
+	for _, at := range []struct{ network, address, form string }{
+		{"udp", ":0", "::ffff:" + e.clientIP}, {"udp", "0.0.0.0:0", "::ffff:" + e.clientIP}, {"udp4", ":0", e.clientIP}, {"udp", e.serverIP + ":0", e.clientIP},
+	} {
+		p, err := e.server.ListenPacket(at.network, at.address)
+		e.must(err)
+		defer p.Close()
+		s := p.(socket)
+		want := netip.AddrPortFrom(netip.MustParseAddr(at.form), uint16(udpOf(c).Port))
+		e.sendsTo(c, []byte("x"), e.udp(e.serverIP, udpOf(s).Port))
+		if _, from, err := s.ReadFromUDPAddrPort(make([]byte, 1)); from != want || err != nil {
+			e.Errorf("%s %s: ReadFromUDPAddrPort is from %v, %v, want %v", at.network, at.address, from, err, want)
+		}
+		e.sendsTo(c, []byte("x"), e.udp(e.serverIP, udpOf(s).Port))
+		m := p.(interface {
+			ReadMsgUDPAddrPort(b, oob []byte) (n, oobn, flags int, addr netip.AddrPort, err error)
+		})
+		if _, _, _, from, err := m.ReadMsgUDPAddrPort(make([]byte, 1), nil); from != want || err != nil {
+			e.Errorf("%s %s: ReadMsgUDPAddrPort is from %v, %v, want %v", at.network, at.address, from, err, want)
+		}
+		if n, err := s.WriteToUDPAddrPort([]byte("answer"), want); n != 6 || err != nil {
+			e.Errorf("%s %s: the answer is %d, %v", at.network, at.address, n, err)
+		}
+		if got := e.reads1(readers()[1], c, 100); got.text != "answer" {
+			e.Errorf("%s %s: the answer to %v is %q", at.network, at.address, want, got.text)
 		}
 	}
 }

@@ -37,7 +37,7 @@ type Packet struct {
 	Time     time.Time // when it was sent
 }
 
-// Rule decides what becomes of a packet that leaves its sender. It runs with the network locked: it must not block, must not call the network, and
+// Rule decides what becomes of a packet that leaves its sender, at the end of the instant at which it was sent, so that it may depend on what the test changes from one instant to another. It runs with the network locked: it must not block, must not call the network, and
 // may not keep p or its payload. The bare acknowledgements of streams are not shown to rules.
 type Rule func(p *Packet) Verdict
 

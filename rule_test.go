@@ -11,6 +11,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -122,6 +124,62 @@ func TestRulesWithinATimeWindow(t *testing.T) {
 	if got, _ := ruled(t, 6, gosimnet.LinkConfig{}, on(window, gosimnet.Drop())); strings.Join(got, " ") != "A0@10ms B1@11ms A4@14ms B5@15ms" {
 		t.Errorf("dropped from 2ms to 4ms: %v", got)
 	}
+}
+
+// A rule may depend on what the test does meanwhile: it decides when the packet leaves, not when somebody first needs to know.
+func TestRulesDecideWhenPacketsLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := twoHosts(t, straight(time.Second))
+		sink, from := listenUDP(t, s, "b", ":7"), listenUDP(t, s, "a", ":5")
+		dst := udpAddr(s.Host("b").Addrs()[0].AsSlice(), 7)
+		var lossy atomic.Bool
+		s.AddRule(func(*gosimnet.Packet) gosimnet.Verdict {
+			if lossy.Load() {
+				return gosimnet.Drop()
+			}
+			return gosimnet.Pass()
+		})
+		for i, loses := range []bool{false, true, false} {
+			lossy.Store(loses)
+			fmt.Fprint(to{from, dst}, i)
+			time.Sleep(ms)
+		}
+		sink.SetReadDeadline(time.Now().Add(time.Minute))
+		for _, want := range "02" {
+			buf := make([]byte, 10)
+			if n, _, err := sink.ReadFrom(buf); err != nil || string(buf[:n]) != string(want) {
+				t.Errorf("%q, %v; want %c", buf[:n], err, want)
+			}
+		}
+	})
+}
+
+func TestRulesSeeEveryPacketOfAStreamAsItLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := twoHosts(t, straight(time.Second))
+		begin := time.Now()
+		var mu sync.Mutex
+		var seen []string
+		s.AddRule(func(p *gosimnet.Packet) gosimnet.Verdict {
+			mu.Lock()
+			defer mu.Unlock()
+			if now := time.Now(); !about(now.Sub(p.Time), 0) {
+				t.Errorf("%s, sent after %v, is seen after %v", p.What, p.Time.Sub(begin), now.Sub(begin))
+			}
+			seen = append(seen, p.What)
+			return gosimnet.Pass()
+		})
+		client, server := streamPair(t, s)
+		must(t, second(client.Write([]byte("x"))))
+		must(t, second(server.Read(make([]byte, 1))))
+		must(t, client.Close())
+		time.Sleep(ms)
+		mu.Lock()
+		defer mu.Unlock()
+		if got := strings.Join(seen, " "); got != "SYN SYN/ACK ACK data FIN" {
+			t.Errorf("seen: %s", got)
+		}
+	})
 }
 
 func TestVerdictsAreCounted(t *testing.T) {

@@ -74,6 +74,9 @@ type waiting struct {
 // limited reports whether there is a wire, and it has a rate.
 func (w *wire) limited() bool { return w != nil && (w.rate > 0 || w.trace != nil) }
 
+// takes reports whether packets have to go by the wire at an instant: it has a rate, or had one, and what was being sent then still is.
+func (w *wire) takes(at int64) bool { return w != nil && (w.limited() || w.busy > at) }
+
 // least is the least time that the wire takes for a packet.
 func (w *wire) least(size int) int64 {
 	if w == nil || w.rate == 0 || w.trace != nil {
@@ -131,7 +134,7 @@ func (w *wire) enter(p *packet, at int64) bool {
 	if p.stage != stageLink {
 		p.event.key, p.event.n = w.key, w.entered
 	}
-	for w.busy > at && w.backlog+p.size > w.limit {
+	for w.busy > at && w.backlog+p.size > w.limit && w.limited() {
 		i := w.victim(p.size)
 		if i == len(w.queue) {
 			return false
@@ -141,7 +144,7 @@ func (w *wire) enter(p *packet, at int64) bool {
 	p.wire = w
 	e := waiting{p, max(at, w.busy), w.progress, w.floor()}
 	p.leaves(w.serve(e.begins, p.size))
-	if e.begins > at {
+	if e.begins > at && w.limited() { // without a limit nothing can change its times
 		w.queue = append(w.queue, e)
 		w.backlog += p.size
 		w.peak = max(w.peak, w.backlog)

@@ -415,8 +415,30 @@ func TestAnUplinkThatIsTakenAwayLeavesNothingBehind(t *testing.T) {
 		time.Sleep(10 * ms)
 		must(t, s.SetDownlink("c", gosimnet.LinkConfig{}))
 		time.Sleep(time.Second)
-		wantDelivered(t, s, "what is being sent goes on, and the others with it", "a→d@10.1ms a→b@11ms a→b@11ms a→c@11ms a→c@11ms")
+		wantDelivered(t, s, "what is being sent goes on, and the others with it", "a→b@11ms a→b@11ms a→c@11ms a→c@11ms a→d@11ms")
 	})
+}
+
+func TestNobodyOvertakesWhatIsOnAnUplinkOrDownlinkThatIsTakenAway(t *testing.T) {
+	for name, set := range map[string]func(*gosimnet.Simnet, gosimnet.LinkConfig) error{
+		"uplink":   func(s *gosimnet.Simnet, cfg gosimnet.LinkConfig) error { return s.SetUplink("a", cfg) },
+		"downlink": func(s *gosimnet.Simnet, cfg gosimnet.LinkConfig) error { return s.SetDownlink("b", cfg) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := twoHosts(t, straight(10*ms))
+			must(t, set(s, gosimnet.LinkConfig{BitsPerSecond: 100e3, QueueBytes: 300})) // 10 ms for 125 bytes
+			go func() {
+				time.Sleep(25 * ms)
+				must(t, set(s, gosimnet.LinkConfig{}))
+			}()
+			got := volley(t, s, "a", "b", 10, 125, 4*ms, time.Second)
+			want := map[string]string{
+				"uplink":   "0@20ms 1@30ms 2@40ms 3@40ms 5@40ms 7@40ms 8@42ms 9@46ms",
+				"downlink": "0@20ms 1@30ms 2@30ms 3@30ms 4@30ms 5@30ms 6@34ms 7@38ms 8@42ms 9@46ms",
+			}[name]
+			wantArrivals(t, name, got, want)
+		})
+	}
 }
 
 func TestAnUplinkGovernsWhatIsSentAtItsInstant(t *testing.T) {
