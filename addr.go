@@ -146,14 +146,23 @@ func (t *target) asked() netip.AddrPort {
 	return netip.AddrPortFrom(t.addrs[0], t.port)
 }
 
+// toListen leaves the address that is listened on: as in package net, the first one of IPv4, if there is one.
+func (t *target) toListen() {
+	if i := slices.IndexFunc(t.addrs, netip.Addr.Is4); i > 0 {
+		t.addrs = t.addrs[i:]
+	}
+}
+
 // resolve finds the addresses of a "host:port" as h sees it. Errors are those that package net has. A name that the name server does
 // not answer for takes as long as a resolver would wait, until an instant at most.
-func (h *Host) resolve(ctx context.Context, until int64, network, address string, f family) (target, error) {
-	name, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return target{}, err
-	}
+func (h *Host) resolve(ctx context.Context, until int64, network, address string, f family) (_ target, err error) {
 	var t target
+	var name, port string
+	if address != "" { // to package net the same as ":0"
+		if name, port, err = net.SplitHostPort(address); err != nil {
+			return target{}, err
+		}
+	}
 	if t.port, err = parsePort(network, port); err != nil {
 		return target{}, err
 	}
@@ -172,6 +181,9 @@ func (h *Host) resolve(ctx context.Context, until int64, network, address string
 		if f.allows(a) {
 			t.addrs = append(t.addrs, a)
 		}
+	}
+	if v4 := netip.IPv4Unspecified(); len(all) == 1 && all[0] == netip.IPv6Unspecified() && f.allows(v4) {
+		t.addrs = append(t.addrs, v4) // [::] means, as to package net, the host itself in both families
 	}
 	if len(t.addrs) == 0 {
 		return target{}, &net.AddrError{Err: "no suitable address found", Addr: name}

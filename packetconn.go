@@ -98,6 +98,7 @@ func (h *Host) listenPacket(network, address string) (*PacketConn, error) {
 	if err != nil {
 		return fail(nil, err)
 	}
+	dst.toListen()
 	if t != transportUDP {
 		return fail(tcpAddr(dst.asked()), &net.AddrError{Err: "unexpected address type", Addr: address})
 	}
@@ -114,35 +115,35 @@ func (h *Host) listenPacket(network, address string) (*PacketConn, error) {
 
 // dialPacket opens a connected socket. Nothing is sent.
 func (h *Host) dialPacket(ctx context.Context, d *Dialer, network, address string, f family) (net.Conn, error) {
-	dst, _, asked, err := h.destination(ctx, d.until(ctx, h.net), network, address, f)
+	to, err := h.destinations(ctx, d.until(ctx, h.net), network, address, f)
 	if err != nil {
 		return nil, opError("dial", network, nil, nil, err)
 	}
 	from, err := localAddr[*net.UDPAddr](d)
-	if err == nil && from != nil && from.IP != nil && (from.IP.To4() != nil) != dst.Addr().Is4() && !from.IP.IsUnspecified() {
-		err = &net.AddrError{Err: "no suitable address found", Addr: from.String()}
+	if err == nil && from != nil {
+		err = to.restrict(from.IP, from)
 	}
 	if err != nil {
 		return nil, opError("dial", network, nil, nil, err)
 	}
-	c, err := h.connectPacket(ctx, d, network, f, from, dst)
+	c, err := h.connectPacket(ctx, d, network, f, from, to.asked())
 	if err != nil {
-		return nil, opError("dial", network, d.LocalAddr, udpAddr(asked), err)
+		return nil, opError("dial", network, d.LocalAddr, udpAddr(to.asked()), err)
 	}
 	return c, nil
 }
 
 // connectPacket opens a socket that talks to one address alone.
-func (h *Host) connectPacket(ctx context.Context, d *Dialer, network string, f family, from *net.UDPAddr, dst netip.AddrPort) (*PacketConn, error) {
+func (h *Host) connectPacket(ctx context.Context, d *Dialer, network string, f family, from *net.UDPAddr, to netip.AddrPort) (*PacketConn, error) {
 	if err := d.tooLate(ctx); err != nil {
 		return nil, err
 	}
-	local := netip.AddrPortFrom(h.sourceFor(dst.Addr()), 0)
-	if from != nil {
-		var err error
-		if local, err = chosen(from.IP, from.Port, local.Addr()); err != nil {
-			return nil, err
-		}
+	if from == nil {
+		from = &net.UDPAddr{}
+	}
+	local, dst, _, err := h.bindingTo(f, from.IP, from.Port, to)
+	if err != nil {
+		return nil, err
 	}
 	if !local.IsValid() {
 		return nil, sysErr("connect", syscall.ENETUNREACH)
