@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // SimNetAddr is the address of one end of a message circuit: an opaque name.
@@ -226,6 +227,19 @@ func (h *Host) owner(a netip.Addr) *Host {
 		return h
 	}
 	return h.net.byAddr[a]
+}
+
+// reach is the host that gets what h sends from a local address to another one, or nil. From 127.0.0.0/8 Linux lets nothing out of the host, which is
+// an error; what comes from ::1 all other hosts throw away.
+func (h *Host) reach(from, to netip.Addr) (*Host, error) {
+	o := h.owner(to)
+	switch {
+	case o == h || !from.IsLoopback():
+		return o, nil
+	case from.Is4():
+		return nil, syscall.EINVAL
+	}
+	return nil, nil
 }
 
 // sourceFor is the address that h sends from to a destination. To its own it is the same, but for the loopback network,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"syscall"
 	"time"
@@ -366,7 +367,11 @@ func (op *dial) run(ctx context.Context, d *Dialer, until int64) error {
 	if many(op.dst.Addr()) || !op.local.Addr().IsValid() {
 		return sysErr("connect", syscall.ENETUNREACH)
 	}
-	op.to = h.owner(op.dst.Addr())
+	to, err := h.reach(op.local.Addr(), op.dst.Addr())
+	if err != nil {
+		return os.NewSyscallError("connect", err)
+	}
+	op.to = to
 	op.conn = &s.newStream().client
 	op.conn.keepAlive.configure(d.keepAlive())
 	if op.circuit {

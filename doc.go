@@ -25,7 +25,8 @@
 //
 // [Simnet.Host] makes a host on first use, with an IPv4 address from 10.0.0.0/8 and an IPv6 address from fd00::/64; [Simnet.AddHost] makes one with addresses of one's own
 // choice. Dial and Listen understand host names, IP addresses, "localhost" and an empty host. Each host has all ports to itself, for streams and for datagrams. Port 0 is
-// a free one, from 49152 upwards.
+// a free one, from 49152 upwards. What is bound to 127.0.0.1 reaches its own host alone: a dial or a datagram from there to another host is EINVAL, and
+// from ::1 nobody answers.
 //
 // Dial resolves names at once. [Host.Resolver] is a *net.Resolver for software that wants one: it asks a name server, the host "dns", over the network. Both know all hosts by their names, and
 // what [Simnet.AddRecord] adds. With [Host.SetView] a name means something else to one host, or fails for it.

@@ -145,8 +145,8 @@ func (h *Host) connectPacket(ctx context.Context, d *Dialer, network string, f f
 	if err != nil {
 		return nil, err
 	}
-	if !local.IsValid() {
-		return nil, sysErr("connect", syscall.ENETUNREACH)
+	if err := h.routed(local.Addr(), dst.Addr()); err != nil {
+		return nil, os.NewSyscallError("connect", err)
 	}
 	c, err := h.openPacket(network, f, local, dst)
 	if err != nil {
@@ -599,12 +599,25 @@ func (c *PacketConn) sendable(b []byte, to netip.AddrPort, call string) error {
 		return sysErr(call, syscall.EMSGSIZE)
 	case to.Port() == 0 && !c.remote.IsValid():
 		return sysErr(call, syscall.EINVAL)
-	case !c.knows(to) && !c.source(to.Addr()).IsValid():
-		return sysErr(call, syscall.ENETUNREACH)
+	case !c.knows(to) && c.host.routed(c.source(to.Addr()).Addr(), to.Addr()) != nil:
+		return os.NewSyscallError(call, c.host.routed(c.source(to.Addr()).Addr(), to.Addr()))
 	case c.failure != nil:
 		return c.report(call)
 	}
 	return nil
+}
+
+// routed is why the host cannot send datagrams from a local address to another one, or nil. What goes to several hosts from a loopback address
+// stays in its own.
+func (h *Host) routed(from, to netip.Addr) error {
+	switch {
+	case !from.IsValid():
+		return syscall.ENETUNREACH
+	case to.IsMulticast() || to == limitedBroadcast:
+		return nil
+	}
+	_, err := h.reach(from, to)
+	return err
 }
 
 // knows reports whether the last datagram went to an address, too.
@@ -619,7 +632,7 @@ func (c *PacketConn) flowTo(to netip.AddrPort) *flow {
 }
 
 func (c *PacketConn) findFlow(to netip.AddrPort) *flow {
-	owner := c.host.owner(to.Addr())
+	owner, _ := c.host.reach(c.source(to.Addr()).Addr(), to.Addr())
 	if owner == nil {
 		return nil
 	}
