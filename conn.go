@@ -355,14 +355,24 @@ func (h *half) acceptOutside(b []byte) bool {
 	return !over
 }
 
-// ReadFrom implements io.ReaderFrom: it writes what it reads from r until r ends, and returns how much that was.
+// ReadFrom implements io.ReaderFrom: it writes what it reads from r until r ends, and returns how much that was. An error is one
+// of "readfrom" around that of r or Write, as in package net.
 func (c *Conn) ReadFrom(r io.Reader) (int64, error) {
-	return io.CopyBuffer(struct{ io.Writer }{c}, r, make([]byte, bulkChunk))
+	n, err := io.CopyBuffer(struct{ io.Writer }{c}, r, make([]byte, bulkChunk))
+	if err != nil {
+		err = c.opErr("readfrom", err)
+	}
+	return n, err
 }
 
-// WriteTo implements io.WriterTo: it reads until the end of the stream and writes to w.
+// WriteTo implements io.WriterTo: it reads until the end of the stream and writes to w. An error is one of "writeto" around that of
+// Read or w, as in package net.
 func (c *Conn) WriteTo(w io.Writer) (int64, error) {
-	return io.CopyBuffer(w, struct{ io.Reader }{c}, make([]byte, bulkChunk))
+	n, err := io.CopyBuffer(w, struct{ io.Reader }{c}, make([]byte, bulkChunk))
+	if err != nil {
+		err = c.opErr("writeto", err)
+	}
+	return n, err
 }
 
 // Close ends the connection and returns at once, unless SetLinger made it wait. What was written is still delivered,
@@ -576,7 +586,7 @@ func (c *Conn) over() bool {
 }
 
 // CloseRead makes Read return io.EOF when there is nothing to read. As on Linux it tells the peer nothing,
-// and what arrives later can still be read.
+// and what arrives later can still be read; but after CloseWrite, too, it resets the connection at both ends.
 func (c *Conn) CloseRead() error {
 	if err := c.enter(); err != nil {
 		return c.opErr("close", err)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"testing/iotest"
 	"time"
 )
 
@@ -33,6 +34,8 @@ func streamRows() []row {
 		{id: "T07", name: "CloseWrite ends one direction", run: closeWrite},
 		{id: "T07", name: "CloseWrite after both ends have closed", run: closeWriteNotConnected},
 		{id: "T07b", name: "CloseRead wakes Read and tells the peer nothing", run: closeRead},
+		{id: "T07b", name: "data resets a connection that is shut in both directions", run: bothShut},
+		{id: "T07b", name: "CloseRead after CloseWrite with data unread", run: bothShutUnread},
 		{id: "V14", name: "a peer that only closed its writing takes writes", run: writeToHalfClosed},
 		{id: "T11", name: "Close ends a blocked Read", run: closeEndsRead},
 		{id: "T11", name: "calls after Close", run: useAfterClose},
@@ -43,6 +46,7 @@ func streamRows() []row {
 		{id: "T20", name: "two Writes are one Read", run: noBoundaries},
 		{id: "T18", name: "concurrent Writes do not interleave", run: writesDoNotInterleave},
 		{id: "T24", name: "a stream's interfaces", run: streamInterfaces},
+		{id: "T24", name: "errors of ReadFrom and WriteTo", run: copyErrors},
 		{id: "V06", name: "a dialled socket's interfaces", run: socketInterfaces},
 	}
 }
@@ -288,6 +292,50 @@ func closeRead(e *env) {
 	e.reads(s, "three")
 }
 
+// bothShut shuts an end in both directions, in either order, and lets the peer write then.
+func bothShut(e *env) {
+	for _, shut := range []func(c stream) error{
+		func(c stream) error { return errors.Join(c.CloseRead(), c.CloseWrite()) },
+		func(c stream) error { return errors.Join(c.CloseWrite(), c.CloseRead()) },
+	} {
+		c, s := e.pair()
+		e.must(shut(c))
+		e.ends(c)
+		e.ends(s)
+		e.writes(s, "one")
+		e.settle()
+		e.readFails(c, errReadReset)
+		e.ends(c)
+		e.writeFails(c, errPipe)
+		e.ends(s)
+		e.writeFails(s, errPipe)
+		e.same(s.CloseWrite(), connError(s, "close", sysError("shutdown", syscall.ENOTCONN)))
+	}
+}
+
+// bothShutUnread has data unread before it is shut; the end of the stream, alone, does no harm.
+func bothShutUnread(e *env) {
+	c, s := e.pair()
+	e.writes(s, "one")
+	e.settle()
+	e.must(errors.Join(c.CloseWrite(), c.CloseRead()))
+	e.settle()
+	e.writes(s, "two")
+	e.settle()
+	e.reads(c, "one")
+	e.readFails(c, errReadReset)
+	e.ends(c)
+
+	c, s = e.pair()
+	e.must(errors.Join(c.CloseWrite(), c.CloseRead()))
+	e.settle()
+	e.must(s.CloseWrite())
+	e.settle()
+	e.ends(c)
+	e.ends(s)
+	e.writeFails(c, errPipe)
+}
+
 func writeToHalfClosed(e *env) {
 	c, s := e.pair()
 	e.must(s.CloseWrite())
@@ -465,6 +513,43 @@ func streamInterfaces(e *env) {
 	n, err = s.WriteTo(&got)
 	if n != 11 || err != nil || got.String() != "by ReadFrom" {
 		e.Errorf("WriteTo: %d, %v, %q", n, err, got.String())
+	}
+}
+
+// copyErrors has errors of the stream itself, and of what it is copied from and to, in both directions.
+func copyErrors(e *env) {
+	c, s := e.pair()
+	copies := func(c stream, op string, err, inner error) {
+		e.Helper()
+		text, timeout := inner.Error(), os.IsTimeout(inner)
+		for {
+			next := errors.Unwrap(inner)
+			if next == nil {
+				break
+			}
+			inner = next
+		}
+		e.same(err, connError(c, op, worded{inner, text, timeout}))
+	}
+	odd := errors.New("odd")
+	_, err := c.ReadFrom(iotest.ErrReader(odd))
+	copies(c, "readfrom", err, odd)
+	e.writes(c, "x")
+	end, w := io.Pipe()
+	e.must(end.CloseWithError(odd))
+	_, err = s.WriteTo(w)
+	copies(s, "writeto", err, odd)
+	e.must(s.SetReadDeadline(past))
+	_, err = s.WriteTo(io.Discard)
+	copies(s, "writeto", err, connError(s, "read", os.ErrDeadlineExceeded))
+	e.must(s.CloseWrite())
+	_, err = s.ReadFrom(strings.NewReader("x"))
+	copies(s, "readfrom", err, connError(s, "write", errPipe))
+	e.must(s.Close())
+	_, err = s.WriteTo(io.Discard)
+	copies(s, "writeto", err, connError(s, "read", net.ErrClosed))
+	if n, err := c.WriteTo(io.Discard); n != 0 || err != nil {
+		e.Errorf("WriteTo at the end: %d, %v", n, err)
 	}
 }
 
