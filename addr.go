@@ -257,7 +257,15 @@ func (h *Host) sourceFor(dst netip.Addr) netip.Addr {
 	return h.v6()
 }
 
-// tcpAddr makes a *net.TCPAddr with the short form of IPv4 addresses, as the kernel's are.
+// mapped is an address as sockets of IPv6 have it: an IPv4 address is mapped.
+func mapped(a netip.AddrPort) netip.AddrPort {
+	if !a.Addr().Is4() {
+		return a
+	}
+	return netip.AddrPortFrom(netip.AddrFrom16(a.Addr().As16()), a.Port())
+}
+
+// tcpAddr makes a *net.TCPAddr with the short form of IPv4 addresses, if they are not mapped.
 func tcpAddr(a netip.AddrPort) *net.TCPAddr {
 	return &net.TCPAddr{IP: a.Addr().AsSlice(), Port: int(a.Port())}
 }

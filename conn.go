@@ -120,11 +120,16 @@ func (c *Conn) names() *names {
 	if n := c.named.Load(); n != nil {
 		return n
 	}
-	c.named.CompareAndSwap(nil, &names{tcpAddr(c.out.src), tcpAddr(c.out.dst)})
+	local, remote := c.out.src, c.out.dst
+	if c.listener != nil && c.listener.at.Addr().Is6() {
+		local, remote = mapped(local), mapped(remote)
+	}
+	c.named.CompareAndSwap(nil, &names{tcpAddr(local), tcpAddr(remote)})
 	return c.named.Load()
 }
 
-// LocalAddr is a *net.TCPAddr, the same each time; it stays valid after Close.
+// LocalAddr is a *net.TCPAddr, the same each time; it stays valid after Close. As in package net, IPv4 addresses of a connection that was accepted
+// by a listener of both families have the form that is mapped into IPv6, which prints the same.
 func (c *Conn) LocalAddr() net.Addr {
 	if c.circuit != nil {
 		return c.circuit.local

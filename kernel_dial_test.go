@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"os"
 	"strconv"
 	"syscall"
@@ -48,6 +49,7 @@ func listenRows() []row {
 		{id: "T15", name: "types and names of addresses", run: addresses},
 		{id: "T15", name: "IPv6", run: addressesOfIPv6},
 		{id: "T15", name: "an address of the other family", run: wrongFamily},
+		{id: "T15", name: "sockets of both families map IPv4 addresses into IPv6", run: mappedAddresses},
 		{id: "V05", name: "a connection has the concrete address that was dialled", run: concreteAddress},
 		{id: "T16", name: "an address in use", run: addressInUse},
 		{id: "T16", name: "a port that a dial has", run: listenOnDialled},
@@ -596,6 +598,50 @@ func addressesOfIPv6(e *env) {
 	defer q.Close()
 	e.writes(q, "y")
 	e.gets(p, "y", q.LocalAddr())
+}
+
+// mappedAddresses looks at the forms of addresses that print the same.
+func mappedAddresses(e *env) {
+	e.skipWithoutIPv6()
+	for _, at := range []struct {
+		network, ip string
+		mapped      bool
+	}{{"", "", true}, {"", "0.0.0.0", true}, {"4", "", false}, {"", e.serverIP, false}} {
+		l := e.listenAt("tcp"+at.network, at.ip+":0")
+		c := e.dialAddr(e.client.(dialer), e.tcp(e.serverIP, l.Addr().(*net.TCPAddr).Port))
+		s := e.accept(l)
+		e.isMapped(s.LocalAddr(), s.LocalAddr().(*net.TCPAddr).AddrPort(), at.mapped)
+		e.isMapped(s.RemoteAddr(), s.RemoteAddr().(*net.TCPAddr).AddrPort(), at.mapped)
+		e.isMapped(c.LocalAddr(), c.LocalAddr().(*net.TCPAddr).AddrPort(), false)
+
+		p, err := e.server.ListenPacket("udp"+at.network, at.ip+":0")
+		e.must(err)
+		defer p.Close()
+		q := e.connected(e.udp(e.serverIP, p.LocalAddr().(*net.UDPAddr).Port))
+		for range 3 {
+			e.writes(q, "x")
+		}
+		e.settle()
+		b := make([]byte, 9)
+		_, short, err := p.(socket).ReadFromUDPAddrPort(b)
+		e.must(err)
+		e.isMapped(q.LocalAddr(), short, at.mapped)
+		_, from, err := p.(socket).ReadFromUDP(b)
+		e.must(err)
+		e.isMapped(q.LocalAddr(), from.AddrPort(), at.mapped)
+		_, _, _, from, err = p.(socket).ReadMsgUDP(b, nil)
+		e.must(err)
+		e.isMapped(q.LocalAddr(), from.AddrPort(), at.mapped)
+	}
+}
+
+// isMapped checks that an address prints as another does, and has a form.
+func (e *env) isMapped(a net.Addr, got netip.AddrPort, mapped bool) {
+	e.Helper()
+	short := netip.AddrPortFrom(got.Addr().Unmap(), got.Port())
+	if got.Addr().Is4In6() != mapped || short.String() != a.String() {
+		e.Errorf("%v is %v, want it mapped: %v", a, got, mapped)
+	}
 }
 
 func wrongFamily(e *env) {

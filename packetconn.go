@@ -397,13 +397,14 @@ func (c *PacketConn) ReadFromUDP(b []byte) (int, *net.UDPAddr, error) {
 	return n, udpAddr(from), nil
 }
 
-// ReadFromUDPAddrPort is ReadFrom with another type. IPv4 addresses have their short form.
+// ReadFromUDPAddrPort is ReadFrom with another type. As in package net, IPv4 addresses have their short form on a socket that is bound to one, and
+// on one of both families the form that is mapped into IPv6.
 func (c *PacketConn) ReadFromUDPAddrPort(b []byte) (n int, addr netip.AddrPort, err error) {
 	n, _, addr, err = c.receive(b, "recvfrom")
 	if err != nil {
 		err = c.opErr("read", err)
 	}
-	return n, addr, err
+	return n, c.sender(addr), err
 }
 
 // ReadMsgUDP is ReadFromUDP; there is never out-of-band data. The flag MSG_TRUNC says that a datagram did not fit.
@@ -424,24 +425,40 @@ func (c *PacketConn) ReadMsgUDPAddrPort(b, oob []byte) (n, oobn, flags int, addr
 	if full > n {
 		flags = syscall.MSG_TRUNC
 	}
-	return n, 0, flags, addr, err
+	return n, 0, flags, c.sender(addr), err
+}
+
+// sender is the address of a sender in the form that the socket's family has.
+func (c *PacketConn) sender(a netip.AddrPort) netip.AddrPort {
+	if c.inet4() {
+		return a
+	}
+	return mapped(a)
 }
 
 // Write sends a datagram to the address that was dialled. It never waits, and success says nothing of arrival. More than
 // 65507 bytes, or 65527 by IPv6, are EMSGSIZE. On a connected socket, ECONNREFUSED says once that an earlier datagram met a closed port.
 func (c *PacketConn) Write(b []byte) (int, error) {
 	if !c.remote.IsValid() {
-		if err := c.enter(); err != nil {
-			return 0, c.opErr("write", err)
-		}
-		c.net.leave()
-		return 0, c.opErr("write", sysErr("write", syscall.EDESTADDRREQ))
+		return 0, c.opErr("write", c.unaddressed())
 	}
 	n, err := c.transmit(b, c.remote, "write")
 	if err != nil {
 		err = c.opErr("write", err)
 	}
 	return n, err
+}
+
+// unaddressed is why Write fails on a socket that has no peer.
+func (c *PacketConn) unaddressed() error {
+	if err := c.enter(); err != nil {
+		return err
+	}
+	defer c.net.leave()
+	if c.writeBy.expired() {
+		return os.ErrDeadlineExceeded
+	}
+	return sysErr("write", syscall.EDESTADDRREQ)
 }
 
 // WriteTo sends a datagram to an address, a *net.UDPAddr; the short and the long form of an IPv4 address are the same. On a connected socket it is net.ErrWriteToConnected. No IP address, and an
@@ -565,7 +582,7 @@ func (c *PacketConn) transmit(b []byte, to netip.AddrPort, call string) (int, er
 // emit sends a datagram, with the network locked.
 func (c *PacketConn) emit(b []byte, to netip.AddrPort, call string) (int, error) {
 	if to.Addr().IsUnspecified() {
-		to = netip.AddrPortFrom(loopbackOf(to.Addr()), to.Port())
+		to = netip.AddrPortFrom(c.itself(to.Addr()), to.Port())
 	}
 	if err := c.sendable(b, to, call); err != nil {
 		return 0, err
@@ -588,6 +605,14 @@ func (c *PacketConn) emit(b []byte, to netip.AddrPort, call string) (int, error)
 	p.carry(b)
 	c.net.send(p)
 	return len(b), nil
+}
+
+// itself is the address of the host that an unspecified one means: the one that the socket is bound to, if that is of IPv4, or loopback.
+func (c *PacketConn) itself(unspecified netip.Addr) netip.Addr {
+	if a := c.at.Addr(); a.Is4() && !a.IsUnspecified() && !broadcast(a) {
+		return a
+	}
+	return loopbackOf(unspecified)
 }
 
 // sendable is why a datagram cannot be sent, or nil.
