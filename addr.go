@@ -2,6 +2,7 @@ package gosimnet
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"slices"
@@ -120,10 +121,10 @@ func parsePort(network, port string) (uint16, error) {
 		return 0, nil
 	}
 	n, err := strconv.Atoi(port)
-	if err == nil {
-		if n < 0 || n > 65535 {
-			return 0, &net.AddrError{Err: "invalid port", Addr: port}
-		}
+	switch {
+	case errors.Is(err, strconv.ErrRange) || err == nil && (n < 0 || n > 65535):
+		return 0, &net.AddrError{Err: "invalid port", Addr: port}
+	case err == nil:
 		return uint16(n), nil
 	}
 	if p, ok := servicePort(port); ok {

@@ -515,7 +515,7 @@ func TestDialsThatCannotBe(t *testing.T) {
 			{"tcp", "fd00::1:80", &anAddrError},
 			{"tcp", "b:-1", &anAddrError},
 			{"tcp", "b:65536", &anAddrError},
-			{"tcp", "b:99999999999999999999", &aDNSError},
+			{"tcp", "b:99999999999999999999", &anAddrError},
 			{"tcp", "b:nonsense", &aDNSError},
 			{"tcp", "nobody:80", &aDNSError},
 			{"udp", "nobody:80", &aDNSError},
