@@ -128,7 +128,8 @@
 //
 // A goroutine that waits for a sync.Mutex is not at rest, and lets no virtual time pass. Software that holds a mutex while a Write waits for room, and has another goroutine that wants it, stops the
 // bubble's clock for good, which synctest does not report but simtest.Run does: several large uploads at once over one HTTP/2, TLS or SSH connection do it. A SendBuffer that is larger than such a burst
-// prevents it.
+// prevents it. So do two goroutines that use a TLS connection whose handshake is not over, one of which reads the peer's part of it with the mutex held: call
+// Handshake first.
 //
 // A network must be used by the clock that it was made with: one that was made in a bubble only in that bubble, any other only outside of bubbles. Calls from the
 // other side return an error. Calls from another bubble are not recognised, and the runtime ends the process. Close a network before the bubble's function
