@@ -2,11 +2,13 @@ package gosimnet
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // SimNetAddr is the address of one end of a message circuit: an opaque name.
@@ -119,10 +121,10 @@ func parsePort(network, port string) (uint16, error) {
 		return 0, nil
 	}
 	n, err := strconv.Atoi(port)
-	if err == nil {
-		if n < 0 || n > 65535 {
-			return 0, &net.AddrError{Err: "invalid port", Addr: port}
-		}
+	switch {
+	case errors.Is(err, strconv.ErrRange) || err == nil && (n < 0 || n > 65535):
+		return 0, &net.AddrError{Err: "invalid port", Addr: port}
+	case err == nil:
 		return uint16(n), nil
 	}
 	if p, ok := servicePort(port); ok {
@@ -146,17 +148,23 @@ func (t *target) asked() netip.AddrPort {
 	return netip.AddrPortFrom(t.addrs[0], t.port)
 }
 
+// toListen leaves the address that is listened on: as in package net, the first one of IPv4, if there is one.
+func (t *target) toListen() {
+	if i := slices.IndexFunc(t.addrs, netip.Addr.Is4); i > 0 {
+		t.addrs = t.addrs[i:]
+	}
+}
+
 // resolve finds the addresses of a "host:port" as h sees it. Errors are those that package net has. A name that the name server does
-// not answer for takes as long as a resolver would wait, until an instant at most. An empty address is a free port of all addresses.
-func (h *Host) resolve(ctx context.Context, until int64, network, address string, f family) (target, error) {
-	if address == "" {
-		return target{any: true}, nil
-	}
-	name, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return target{}, err
-	}
+// not answer for takes as long as a resolver would wait, until an instant at most.
+func (h *Host) resolve(ctx context.Context, until int64, network, address string, f family) (_ target, err error) {
 	var t target
+	var name, port string
+	if address != "" { // to package net the same as ":0"
+		if name, port, err = net.SplitHostPort(address); err != nil {
+			return target{}, err
+		}
+	}
 	if t.port, err = parsePort(network, port); err != nil {
 		return target{}, err
 	}
@@ -178,6 +186,9 @@ func (h *Host) resolve(ctx context.Context, until int64, network, address string
 		if f.allows(a) {
 			t.addrs = append(t.addrs, a)
 		}
+	}
+	if v4 := netip.IPv4Unspecified(); len(all) == 1 && all[0] == netip.IPv6Unspecified() && f.allows(v4) {
+		t.addrs = append(t.addrs, v4) // [::] means, as to package net, the host itself in both families
 	}
 	if len(t.addrs) == 0 {
 		return target{}, &net.AddrError{Err: "no suitable address found", Addr: name}
@@ -222,6 +233,19 @@ func (h *Host) owner(a netip.Addr) *Host {
 	return h.net.byAddr[a]
 }
 
+// reach is the host that gets what h sends from a local address to another one, or nil. From 127.0.0.0/8 Linux lets nothing out of the host, which is
+// an error; what comes from ::1 all other hosts throw away.
+func (h *Host) reach(from, to netip.Addr) (*Host, error) {
+	o := h.owner(to)
+	switch {
+	case o == h || !from.IsLoopback():
+		return o, nil
+	case from.Is4():
+		return nil, syscall.EINVAL
+	}
+	return nil, nil
+}
+
 // sourceFor is the address that h sends from to a destination. To its own it is the same, but for the loopback network,
 // all of which is reached from 127.0.0.1.
 func (h *Host) sourceFor(dst netip.Addr) netip.Addr {
@@ -237,7 +261,15 @@ func (h *Host) sourceFor(dst netip.Addr) netip.Addr {
 	return h.v6()
 }
 
-// tcpAddr makes a *net.TCPAddr with the short form of IPv4 addresses, as the kernel's are.
+// mapped is an address as sockets of IPv6 have it: an IPv4 address is mapped.
+func mapped(a netip.AddrPort) netip.AddrPort {
+	if !a.Addr().Is4() {
+		return a
+	}
+	return netip.AddrPortFrom(netip.AddrFrom16(a.Addr().As16()), a.Port())
+}
+
+// tcpAddr makes a *net.TCPAddr with the short form of IPv4 addresses, if they are not mapped.
 func tcpAddr(a netip.AddrPort) *net.TCPAddr {
 	return &net.TCPAddr{IP: a.Addr().AsSlice(), Port: int(a.Port())}
 }

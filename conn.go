@@ -120,11 +120,16 @@ func (c *Conn) names() *names {
 	if n := c.named.Load(); n != nil {
 		return n
 	}
-	c.named.CompareAndSwap(nil, &names{tcpAddr(c.out.src), tcpAddr(c.out.dst)})
+	local, remote := c.out.src, c.out.dst
+	if c.listener != nil && c.listener.at.Addr().Is6() {
+		local, remote = mapped(local), mapped(remote)
+	}
+	c.named.CompareAndSwap(nil, &names{tcpAddr(local), tcpAddr(remote)})
 	return c.named.Load()
 }
 
-// LocalAddr is a *net.TCPAddr, the same each time; it stays valid after Close.
+// LocalAddr is a *net.TCPAddr, the same each time; it stays valid after Close. As in package net, IPv4 addresses of a connection that was accepted
+// by a listener of both families have the form that is mapped into IPv6, which prints the same.
 func (c *Conn) LocalAddr() net.Addr {
 	if c.circuit != nil {
 		return c.circuit.local
@@ -587,7 +592,7 @@ func (c *Conn) over() bool {
 }
 
 // CloseRead makes Read return io.EOF when there is nothing to read. As on Linux it tells the peer nothing,
-// and what arrives later can still be read.
+// and what arrives later can still be read; but after CloseWrite, too, it resets the connection at both ends.
 func (c *Conn) CloseRead() error {
 	if err := c.enter(); err != nil {
 		return c.opErr("close", err)

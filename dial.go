@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"syscall"
 	"time"
@@ -89,36 +90,35 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 		return h.dialPacket(ctx, d, network, address, f)
 	}
 	until := d.until(ctx, s)
-	dst, others, asked, err := h.destination(ctx, until, network, address, f)
+	to, err := h.destinations(ctx, until, network, address, f)
 	if err != nil {
 		return fail(err)
 	}
 	from, err := localAddr[*net.TCPAddr](d)
+	if err == nil && from != nil {
+		err = to.restrict(from.IP, from)
+	}
 	if err != nil {
 		return fail(err)
 	}
 	var first error
 	for {
-		same, rest, hosts := h.sameHost(dst.Addr(), others)
-		op := &dial{net: s, host: h, network: network, dst: dst, others: same}
-		err = op.bind(from)
+		same, rest, hosts := h.sameHost(to.addrs[0], to.addrs[1:])
+		op := &dial{net: s, host: h, network: network}
+		err = op.bind(f, from, to.asked(), same)
 		if err == nil {
 			err = op.run(ctx, d, share(s.t, until, hosts))
 		}
 		if err == nil {
 			return op.conn, nil
 		}
-		if asked == dst {
-			asked = op.dst
-		}
 		if first == nil {
-			first = opError("dial", network, d.LocalAddr, tcpAddr(asked), err)
+			first = opError("dial", network, d.LocalAddr, tcpAddr(op.asked), err)
 		}
 		if len(rest) == 0 || s.closed || ctx.Err() != nil || until <= s.t {
 			return nil, first
 		}
-		dst, others = netip.AddrPortFrom(rest[0], dst.Port()), rest[1:]
-		asked = dst
+		to.addrs = rest
 	}
 }
 
@@ -153,41 +153,89 @@ func share(now, until int64, hosts int) int64 {
 	return min(until, now+max((until-now)/int64(hosts), least))
 }
 
-// localAddr is the dialer's local address, nil if it has none. It must be of the network's kind.
+// localAddr is the dialer's local address, nil if it has none or a nil one. It must be of the network's kind.
 func localAddr[A *net.TCPAddr | *net.UDPAddr](d *Dialer) (A, error) {
 	if d.LocalAddr == nil {
 		return nil, nil
 	}
 	a, ok := d.LocalAddr.(A)
-	if !ok || a == nil {
+	if !ok {
 		return nil, &net.AddrError{Err: "mismatched local address type", Addr: d.LocalAddr.String()}
 	}
 	return a, nil
 }
 
-// destination is the address that a dial goes to, the others that the name stands for, and what was asked for, which errors name: no
-// address, and an unspecified one, are the host itself.
-func (h *Host) destination(ctx context.Context, until int64, network, address string, f family) (dst netip.AddrPort, others []netip.Addr, asked netip.AddrPort, err error) {
+// destinations are the addresses that a dial may go to.
+func (h *Host) destinations(ctx context.Context, until int64, network, address string, f family) (target, error) {
 	if address == "" {
-		return dst, nil, asked, errMissingAddress
+		return target{}, errMissingAddress
 	}
 	t, err := h.resolve(ctx, until, network, address, f)
-	if err != nil {
-		return dst, nil, asked, err
-	}
-	asked = t.asked()
 	if t.any {
-		t.addrs = []netip.Addr{v4Loopback}
-		if f == onlyV6 {
-			t.addrs = []netip.Addr{netip.IPv6Loopback()}
-		}
+		t.addrs = []netip.Addr{{}}
 	}
-	for i, a := range t.addrs {
-		if a.IsUnspecified() {
-			t.addrs[i] = loopbackOf(a)
-		}
+	return t, err
+}
+
+// restrict leaves of a target the addresses that can be reached from a local one: those of its family, and unspecified ones.
+func (t *target) restrict(from net.IP, local net.Addr) error {
+	if t.any || len(from) == 0 || from.IsUnspecified() {
+		return nil
 	}
-	return netip.AddrPortFrom(t.addrs[0], t.port), t.addrs[1:], asked, nil
+	four, six := from.To4() != nil, from.To4() == nil && len(from) == net.IPv6len
+	t.addrs = slices.DeleteFunc(t.addrs, func(a netip.Addr) bool {
+		return !a.IsUnspecified() && !(a.Is4() && four || a.Is6() && six)
+	})
+	if len(t.addrs) == 0 {
+		return &net.AddrError{Err: "no suitable address found", Addr: local.String()}
+	}
+	return nil
+}
+
+// ends are the addresses that package net and the kernel make of the two that a dial names: the one that is bound, which is invalid if
+// the host chooses it, and the destination, for which no address and an unspecified one are the host itself. Which family the socket is of
+// decides what either of them means.
+func ends(f family, from net.IP, to netip.Addr) (local, dst netip.Addr, err error) {
+	four := from.To4()
+	six := f == onlyV6 || f == anyFamily && (to.Is6() || len(from) > net.IPv4len && four == nil)
+	switch {
+	case len(from) == 0 || four != nil && four.IsUnspecified() || six && from.IsUnspecified():
+	case six && len(from) != net.IPv6len && four == nil:
+		return local, to, &net.AddrError{Err: "non-IPv6 address", Addr: from.String()}
+	case !six && four == nil:
+		return local, to, &net.AddrError{Err: "non-IPv4 address", Addr: from.String()}
+	case f == onlyV6 && four != nil:
+		return local, to, sysErr("bind", syscall.EINVAL)
+	case four != nil:
+		local = netip.AddrFrom4([4]byte(four))
+	default:
+		local = netip.AddrFrom16([16]byte(from))
+	}
+	switch {
+	case to.IsValid() && !to.IsUnspecified():
+		return local, to, nil
+	case six && !local.Is4():
+		return local, netip.IPv6Loopback(), nil
+	case !six && local.IsValid():
+		return local, local, nil
+	}
+	return local, v4Loopback, nil
+}
+
+// bindingTo finds both addresses of a dial from a place that the dialer names, whose port may be 0.
+func (h *Host) bindingTo(f family, from net.IP, port int, to netip.AddrPort) (local, dst netip.AddrPort, bound bool, err error) {
+	l, d, err := ends(f, from, to.Addr())
+	dst = netip.AddrPortFrom(d, to.Port())
+	switch {
+	case err != nil:
+		return local, dst, false, err
+	case port < 0 || port > 65535:
+		return local, dst, false, sysErr("bind", syscall.EINVAL)
+	}
+	if bound = l.IsValid(); !bound {
+		l = h.sourceFor(d)
+	}
+	return netip.AddrPortFrom(l, uint16(port)), dst, bound, nil
 }
 
 // choose finds, at the admission of a dial, which of the addresses of a name has a listener by then.
@@ -196,51 +244,45 @@ func (op *dial) choose() {
 		port := op.dst.Port()
 		if o := op.host.owner(a); o == op.to && o != nil && o.listenerAt(op.dst.Addr(), port) == nil && o.listenerAt(a, port) != nil {
 			op.dst = netip.AddrPortFrom(a, port)
-			op.local = netip.AddrPortFrom(op.host.sourceFor(a), op.local.Port())
+			if !op.bound {
+				op.local = netip.AddrPortFrom(op.host.sourceFor(a), op.local.Port())
+			}
+			if !op.asked.Addr().IsUnspecified() {
+				op.asked = op.dst
+			}
 		}
 	}
 }
 
-// bind finds the local address of a dial. What the dialer names must be the host's own, and free.
-func (op *dial) bind(a *net.TCPAddr) error {
-	op.local = netip.AddrPortFrom(op.host.sourceFor(op.dst.Addr()), 0)
-	if a == nil {
-		return nil
+// bind finds the addresses of a dial. What the dialer names must be the host's own, and free.
+func (op *dial) bind(f family, from *net.TCPAddr, to netip.AddrPort, others []netip.Addr) (err error) {
+	h := op.host
+	if from == nil {
+		from = &net.TCPAddr{}
 	}
-	local, err := chosen(a.IP, a.Port, op.local.Addr())
-	if err != nil {
-		return err
-	}
-	ip := local.Addr()
-	if op.host.owner(ip) != op.host || ip.Is4() != op.dst.Addr().Is4() {
-		return sysErr("bind", syscall.EADDRNOTAVAIL)
-	}
-	if ip != op.local.Addr() {
+	op.asked, op.others = to, others
+	op.local, op.dst, op.bound, err = h.bindingTo(f, from.IP, from.Port, to)
+	if to.Addr().IsUnspecified() {
 		op.others = nil
+		for _, a := range others {
+			if _, b, wrong := ends(f, from.IP, a); wrong == nil {
+				op.others = append(op.others, b)
+			}
+		}
 	}
-	op.local = local
-	if a.Port == 0 {
+	switch {
+	case err != nil:
+		return err
+	case op.bound && h.owner(op.local.Addr()) != h:
+		return sysErr("bind", syscall.EADDRNOTAVAIL)
+	case op.local.Port() == 0:
 		return nil
 	}
 	op.net.admitBefore(op.net.t) // dials that have the port already
-	if !op.host.bindable(op.local) {
+	if !h.bindable(op.local) {
 		return sysErr("bind", syscall.EADDRINUSE)
 	}
 	return nil
-}
-
-// chosen is the local address that a dialer names, in which nothing and an unspecified address are the usual one.
-func chosen(ip net.IP, port int, usual netip.Addr) (netip.AddrPort, error) {
-	a, ok := netip.AddrFromSlice(ip)
-	switch a = a.Unmap(); {
-	case port < 0 || port > 65535:
-		return netip.AddrPort{}, sysErr("bind", syscall.EINVAL)
-	case len(ip) == 0 || a.IsUnspecified():
-		a = usual
-	case !ok:
-		return netip.AddrPort{}, &net.AddrError{Err: "non-IPv4 address", Addr: ip.String()}
-	}
-	return netip.AddrPortFrom(a, uint16(port)), nil
 }
 
 // keepAlive is what connections of this dialer do.
@@ -286,9 +328,11 @@ type dial struct {
 	net     *Simnet
 	host    *Host
 	network string
+	asked   netip.AddrPort // what was asked for, which errors name
 	dst     netip.AddrPort
 	others  []netip.Addr // of the same name
 	local   netip.AddrPort
+	bound   bool  // the dialer names the local address
 	to      *Host // nil: nobody has the address
 	conn    *Conn // the client's end
 	circuit bool
@@ -323,7 +367,11 @@ func (op *dial) run(ctx context.Context, d *Dialer, until int64) error {
 	if many(op.dst.Addr()) || !op.local.Addr().IsValid() {
 		return sysErr("connect", syscall.ENETUNREACH)
 	}
-	op.to = h.owner(op.dst.Addr())
+	to, err := h.reach(op.local.Addr(), op.dst.Addr())
+	if err != nil {
+		return os.NewSyscallError("connect", err)
+	}
+	op.to = to
 	op.conn = &s.newStream().client
 	op.conn.keepAlive.configure(d.keepAlive())
 	if op.circuit {

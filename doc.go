@@ -25,7 +25,8 @@
 //
 // [Simnet.Host] makes a host on first use, with an IPv4 address from 10.0.0.0/8 and an IPv6 address from fd00::/64; [Simnet.AddHost] makes one with addresses of one's own
 // choice. Dial and Listen understand host names, IP addresses, "localhost" and an empty host. Each host has all ports to itself, for streams and for datagrams. Port 0 is
-// a free one, from 49152 upwards.
+// a free one, from 49152 upwards. What is bound to 127.0.0.1 reaches its own host alone: a dial or a datagram from there to another host is EINVAL, and
+// from ::1 nobody answers.
 //
 // Dial resolves names at once. [Host.Resolver] is a *net.Resolver for software that wants one: it asks a name server, the host "dns", over the network. Both know all hosts by their names, and
 // what [Simnet.AddRecord] adds. With [Host.SetView] a name means something else to one host, or fails for it.
@@ -128,6 +129,7 @@
 // A goroutine that waits for a sync.Mutex is not at rest, and lets no virtual time pass. Software that holds a mutex while a Write waits for room, and has another goroutine that wants it, stops the
 // bubble's clock for good, which synctest does not report but simtest.Run does: several large uploads at once over one HTTP/2, TLS or SSH connection do it, and one over HTTP/2 whose response
 // is read meanwhile. A SendBuffer that is larger than such a burst prevents it. Nothing does if the mutex is held during a dial: test such software outside of bubbles.
+// Two goroutines that use a TLS connection whose handshake is not over stop it, too, for one of them reads the peer's part of it with the mutex held: call Handshake first.
 //
 // A network must be used by the clock that it was made with: one that was made in a bubble only in that bubble, any other only outside of bubbles. Calls from the
 // other side return an error. Calls from another bubble are not recognised, and the runtime ends the process. Close a network before the bubble's function

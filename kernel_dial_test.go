@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"os"
 	"strconv"
 	"syscall"
@@ -28,6 +29,9 @@ func dialRows() []row {
 		{id: "T17", name: "a local port that somebody listens on", run: localPortListened},
 		{id: "T17", name: "a local address of nobody's", run: foreignLocalAddress},
 		{id: "T17", name: "a local address of another kind", run: mismatchedLocalAddress},
+		{id: "T17", name: "a local address decides about the family", run: localFamily},
+		{id: "T17", name: "a local address of the other family", run: wrongLocalFamily},
+		{id: "T15", name: "an unspecified address is the host in both families", run: dialUnspecified},
 	}
 }
 
@@ -45,8 +49,7 @@ func listenRows() []row {
 		{id: "T15", name: "types and names of addresses", run: addresses},
 		{id: "T15", name: "IPv6", run: addressesOfIPv6},
 		{id: "T15", name: "an address of the other family", run: wrongFamily},
-		{id: "T15", name: "an empty address", run: emptyAddress},
-		{id: "T15", name: "all addresses of IPv6 mean all of IPv4, too", run: allAddressesByIPv4},
+		{id: "T15", name: "sockets of both families map IPv4 addresses into IPv6", run: mappedAddresses},
 		{id: "V05", name: "a connection has the concrete address that was dialled", run: concreteAddress},
 		{id: "T16", name: "an address in use", run: addressInUse},
 		{id: "T16", name: "a port that a dial has", run: listenOnDialled},
@@ -252,6 +255,118 @@ func mismatchedLocalAddress(e *env) {
 	}
 }
 
+// skipWithoutIPv6 ends a row on a kernel that has IPv4 alone.
+func (e *env) skipWithoutIPv6() {
+	l, err := e.client.Listen("tcp", "[::1]:0")
+	if err != nil && e.sim == nil {
+		e.Skip("no IPv6 here")
+	}
+	e.must(err)
+	e.must(l.Close())
+}
+
+// localFamily dials the client's own host, whose name is left out or unspecified, from addresses of both families.
+func localFamily(e *env) {
+	e.skipWithoutIPv6()
+	l, err := e.client.Listen("tcp", ":0")
+	e.must(err)
+	defer l.Close()
+	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	for _, d := range []struct{ network, to, from, local, remote string }{
+		{"", "127.0.0.1", "::", "127.0.0.1", "127.0.0.1"},
+		{"", "0.0.0.0", "::", "::1", "::1"},
+		{"", "0.0.0.0", "::1", "::1", "::1"},
+		{"", "0.0.0.0", "127.0.0.9", "127.0.0.9", "127.0.0.9"},
+		{"", "", "::", "::1", "::1"},
+		{"", "", "::1", "::1", "::1"},
+		{"", "", "127.0.0.9", "127.0.0.9", "127.0.0.9"},
+		{"", "[::]", "127.0.0.9", "127.0.0.9", "127.0.0.1"},
+		{"", "[::]", "0.0.0.0", "::1", "::1"},
+		{"4", "[::]", "127.0.0.9", "127.0.0.9", "127.0.0.9"},
+		{"6", "[::1]", "0.0.0.0", "::1", "::1"},
+	} {
+		ip := net.ParseIP(d.from)
+		for network, from := range map[string]net.Addr{"tcp": &net.TCPAddr{IP: ip}, "udp": &net.UDPAddr{IP: ip}} {
+			c, err := e.dialer(net.Dialer{LocalAddr: from}).Dial(network+d.network, d.to+":"+port)
+			e.must(err)
+			local, _, _ := net.SplitHostPort(c.LocalAddr().String())
+			remote := c.RemoteAddr().String()
+			if local != d.local || remote != net.JoinHostPort(d.remote, port) {
+				e.Errorf("%s%s to %q from %s is %s to %s, want %s to %s", network, d.network, d.to, d.from, local, remote, d.local, d.remote)
+			}
+			c.Close()
+		}
+	}
+}
+
+// wrongLocalFamily dials from addresses that have nothing to do with where to.
+func wrongLocalFamily(e *env) {
+	e.skipWithoutIPv6()
+	none := func(ip string) error {
+		return worded{&net.AddrError{}, "address " + net.JoinHostPort(ip, "0") + ": no suitable address found", false}
+	}
+	not := func(ip, family string) error {
+		return worded{&net.AddrError{}, "address " + ip + ": non-" + family + " address", false}
+	}
+	short := net.IP{1, 2, 3}
+	for _, d := range []struct {
+		network, to string
+		from        net.IP
+		named       bool // the error names both addresses
+		want        error
+	}{
+		{"", "127.0.0.1", net.IPv6loopback, false, none("::1")},
+		{"", "127.0.0.1", short, false, none(short.String())},
+		{"", "::1", net.IPv4(127, 0, 0, 1), false, none("127.0.0.1")},
+		{"4", "127.0.0.1", net.IPv6loopback, false, none("::1")},
+		{"4", "127.0.0.1", net.IPv6unspecified, true, not("::", "IPv4")},
+		{"4", "0.0.0.0", net.IPv6loopback, true, not("::1", "IPv4")},
+		{"", "::", short, true, not(short.String(), "IPv6")},
+		{"6", "::", net.IPv4(127, 0, 0, 1), true, sysError("bind", syscall.EINVAL)},
+	} {
+		for _, a := range []struct {
+			network  string
+			from, to net.Addr
+		}{
+			{"tcp", &net.TCPAddr{IP: d.from}, e.tcp(d.to, closedPort)}, {"udp", &net.UDPAddr{IP: d.from}, e.udp(d.to, closedPort)},
+		} {
+			_, err := e.dialer(net.Dialer{LocalAddr: a.from}).Dial(a.network+d.network, a.to.String())
+			want := &net.OpError{Op: "dial", Net: a.network + d.network, Err: d.want}
+			if d.named {
+				want.Source, want.Addr = a.from, a.to
+			}
+			e.same(err, want)
+		}
+	}
+}
+
+// dialUnspecified reaches a listener that is on an IPv4 address alone.
+func dialUnspecified(e *env) {
+	l, err := e.client.Listen("tcp4", "127.0.0.1:0")
+	e.must(err)
+	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
+	for _, d := range []struct{ network, to string }{{"tcp", "[::]"}, {"tcp4", "[::]"}, {"tcp", "0.0.0.0"}, {"tcp", ""}} {
+		c, err := e.client.Dial(d.network, d.to+":"+strconv.Itoa(port))
+		e.must(err)
+		if !sameAddr(c.RemoteAddr(), l.Addr()) {
+			e.Errorf("%s to %q is to %v, want %v", d.network, d.to, c.RemoteAddr(), l.Addr())
+		}
+		c.Close()
+	}
+	_, err = e.client.Dial("tcp", "[::]:"+strconv.Itoa(closedPort))
+	e.same(err, dialError(nil, e.tcp("::", closedPort), errRefused))
+	for _, network := range []string{"tcp", "udp"} {
+		_, err = e.client.Dial(network, "")
+		if err == nil || err.Error() != "dial "+network+": missing address" {
+			e.Errorf("a dial to nothing: %v", err)
+		}
+	}
+	c, err := e.dialer(net.Dialer{LocalAddr: (*net.TCPAddr)(nil)}).Dial("tcp", l.Addr().String())
+	e.must(err)
+	c.Close()
+}
+
 // startAccept is an Accept under way that succeeds with a connection nobody looks at.
 func (e *env) startAccept(l net.Listener) *call {
 	return e.start(func() (int, error) {
@@ -400,6 +515,10 @@ func addresses(e *env) {
 	for _, l := range []struct{ network, address, prints string }{
 		{"tcp", ":0", "[::]:"},
 		{"tcp", "0.0.0.0:0", "[::]:"},
+		{"tcp", "[::]:0", "[::]:"},
+		{"tcp", "", "[::]:"},
+		{"tcp4", "", "0.0.0.0:"},
+		{"tcp4", "[::]:0", "0.0.0.0:"},
 		{"tcp4", ":0", "0.0.0.0:"},
 		{"tcp6", ":0", "[::]:"},
 		{"tcp", e.serverIP + ":0", e.serverIP + ":"},
@@ -413,6 +532,8 @@ func addresses(e *env) {
 	for _, l := range []struct{ network, address, prints string }{
 		{"udp", ":0", "[::]:"},
 		{"udp", "0.0.0.0:0", "[::]:"},
+		{"udp", "", "[::]:"},
+		{"udp4", "[::]:0", "0.0.0.0:"},
 		{"udp4", ":0", "0.0.0.0:"},
 		{"udp", e.serverIP + ":0", e.serverIP + ":"},
 	} {
@@ -455,12 +576,8 @@ func (e *env) addressesOfConns() {
 
 // addressesOfIPv6 is about the server alone, and its own loopback address.
 func addressesOfIPv6(e *env) {
-	l, err := e.server.Listen("tcp", "[::1]:0")
-	if err != nil && e.sim == nil {
-		e.Skip("no IPv6 here")
-	}
-	e.must(err)
-	defer l.Close()
+	e.skipWithoutIPv6()
+	l := e.listenAt("tcp", "[::1]:0")
 	c := e.dialAddr(e.server.(dialer), l.Addr())
 	s := e.accept(l)
 	e.writes(c, "x")
@@ -473,7 +590,7 @@ func addressesOfIPv6(e *env) {
 			e.Errorf("an address is %v, want %v", a.got, a.want)
 		}
 	}
-	_, err = e.server.Dial("tcp", e.tcp("::1", closedPort).String())
+	_, err := e.server.Dial("tcp", e.tcp("::1", closedPort).String())
 	e.same(err, dialError(nil, e.tcp("::1", closedPort), errRefused))
 	p := e.socket(e.server, "::1")
 	q, err := e.server.Dial("udp", p.LocalAddr().String())
@@ -483,54 +600,48 @@ func addressesOfIPv6(e *env) {
 	e.gets(p, "y", q.LocalAddr())
 }
 
-func emptyAddress(e *env) {
-	for network, prints := range map[string]string{"tcp": "[::]:", "tcp4": "0.0.0.0:"} {
-		at := e.listenAt(network, "").Addr().(*net.TCPAddr)
-		if at.Port == 0 || at.String() != prints+strconv.Itoa(at.Port) {
-			e.Errorf("Listen(%q, \"\") is at %v, want %sport", network, at, prints)
+// mappedAddresses looks at the forms of addresses that print the same.
+func mappedAddresses(e *env) {
+	e.skipWithoutIPv6()
+	for _, at := range []struct {
+		network, ip string
+		mapped      bool
+	}{{"", "", true}, {"", "0.0.0.0", true}, {"4", "", false}, {"", e.serverIP, false}} {
+		l := e.listenAt("tcp"+at.network, at.ip+":0")
+		c := e.dialAddr(e.client.(dialer), e.tcp(e.serverIP, l.Addr().(*net.TCPAddr).Port))
+		s := e.accept(l)
+		e.isMapped(s.LocalAddr(), s.LocalAddr().(*net.TCPAddr).AddrPort(), at.mapped)
+		e.isMapped(s.RemoteAddr(), s.RemoteAddr().(*net.TCPAddr).AddrPort(), at.mapped)
+		e.isMapped(c.LocalAddr(), c.LocalAddr().(*net.TCPAddr).AddrPort(), false)
+
+		p, err := e.server.ListenPacket("udp"+at.network, at.ip+":0")
+		e.must(err)
+		defer p.Close()
+		q := e.connected(e.udp(e.serverIP, p.LocalAddr().(*net.UDPAddr).Port))
+		for range 3 {
+			e.writes(q, "x")
 		}
-	}
-	socket, err := e.server.ListenPacket("udp4", "")
-	e.must(err)
-	defer socket.Close()
-	if at := socket.LocalAddr().(*net.UDPAddr); at.Port == 0 || !at.IP.Equal(net.IPv4zero) {
-		e.Errorf("ListenPacket is at %v, want a port of all addresses", at)
-	}
-	for _, network := range []string{"tcp", "udp"} {
-		var op *net.OpError
-		if _, err := e.client.Dial(network, ""); !errors.As(err, &op) || err.Error() != "dial "+network+": missing address" {
-			e.Errorf("Dial(%q, \"\") is %v, want a missing address", network, err)
-		}
+		e.settle()
+		b := make([]byte, 9)
+		_, short, err := p.(socket).ReadFromUDPAddrPort(b)
+		e.must(err)
+		e.isMapped(q.LocalAddr(), short, at.mapped)
+		_, from, err := p.(socket).ReadFromUDP(b)
+		e.must(err)
+		e.isMapped(q.LocalAddr(), from.AddrPort(), at.mapped)
+		_, _, _, from, err = p.(socket).ReadMsgUDP(b, nil)
+		e.must(err)
+		e.isMapped(q.LocalAddr(), from.AddrPort(), at.mapped)
 	}
 }
 
-// allAddressesByIPv4 is about what a listener on all addresses prints, as the server itself dials and binds it.
-func allAddressesByIPv4(e *env) {
-	for _, n := range []struct{ listen, address, dial string }{
-		{"tcp", ":0", "tcp4"}, {"tcp4", ":0", "tcp4"}, {"tcp4", ":0", "tcp"}, {"tcp4", "[::]:0", "tcp"},
-	} {
-		port := e.listenAt(n.listen, n.address).Addr().(*net.TCPAddr).Port
-		c, err := e.server.Dial(n.dial, e.tcp("::", port).String())
-		e.must(err)
-		if want := e.tcp("127.0.0.1", port); !sameAddr(c.RemoteAddr(), want) {
-			e.Errorf("Listen(%q, %q) is dialled by %s at %v, want %v", n.listen, n.address, n.dial, c.RemoteAddr(), want)
-		}
-		e.must(c.Close())
+// isMapped checks that an address prints as another does, and has a form.
+func (e *env) isMapped(a net.Addr, got netip.AddrPort, mapped bool) {
+	e.Helper()
+	short := netip.AddrPortFrom(got.Addr().Unmap(), got.Port())
+	if got.Addr().Is4In6() != mapped || short.String() != a.String() {
+		e.Errorf("%v is %v, want it mapped: %v", a, got, mapped)
 	}
-	_, err := e.server.Dial("tcp4", e.tcp("::", closedPort).String())
-	e.same(err, &net.OpError{Op: "dial", Net: "tcp4", Addr: e.tcp("0.0.0.0", closedPort), Err: errRefused})
-	socket, err := e.server.ListenPacket("udp4", "[::]:0")
-	e.must(err)
-	defer socket.Close()
-	at := socket.LocalAddr().(*net.UDPAddr)
-	if at.String() != "0.0.0.0:"+strconv.Itoa(at.Port) {
-		e.Errorf("ListenPacket is at %v, want all addresses of IPv4", at)
-	}
-	c, err := e.server.Dial("udp4", e.udp("::", at.Port).String())
-	e.must(err)
-	defer c.Close()
-	e.writes(c, "x")
-	e.gets(socket, "x", c.LocalAddr())
 }
 
 func wrongFamily(e *env) {
@@ -544,6 +655,11 @@ func wrongFamily(e *env) {
 	e.same(err, &net.OpError{Op: "listen", Net: "tcp6", Err: none})
 	_, err = e.server.ListenPacket("udp6", at)
 	e.same(err, &net.OpError{Op: "listen", Net: "udp6", Err: none})
+	other := worded{&net.AddrError{}, "address " + at + ": unexpected address type", false}
+	_, err = e.server.Listen("udp", at)
+	e.same(err, listenError("listen", e.udp(e.serverIP, closedPort), other))
+	_, err = e.server.ListenPacket("tcp", at)
+	e.same(err, listenError("listen", e.tcp(e.serverIP, closedPort), other))
 }
 
 func concreteAddress(e *env) {

@@ -34,6 +34,8 @@ func streamRows() []row {
 		{id: "T07", name: "CloseWrite ends one direction", run: closeWrite},
 		{id: "T07", name: "CloseWrite after both ends have closed", run: closeWriteNotConnected},
 		{id: "T07b", name: "CloseRead wakes Read and tells the peer nothing", run: closeRead},
+		{id: "T07b", name: "data resets a connection that is shut in both directions", run: bothShut},
+		{id: "T07b", name: "CloseRead after CloseWrite with data unread", run: bothShutUnread},
 		{id: "V14", name: "a peer that only closed its writing takes writes", run: writeToHalfClosed},
 		{id: "T11", name: "Close ends a blocked Read", run: closeEndsRead},
 		{id: "T11", name: "calls after Close", run: useAfterClose},
@@ -290,6 +292,50 @@ func closeRead(e *env) {
 	e.reads(s, "three")
 }
 
+// bothShut shuts an end in both directions, in either order, and lets the peer write then.
+func bothShut(e *env) {
+	for _, shut := range []func(c stream) error{
+		func(c stream) error { return errors.Join(c.CloseRead(), c.CloseWrite()) },
+		func(c stream) error { return errors.Join(c.CloseWrite(), c.CloseRead()) },
+	} {
+		c, s := e.pair()
+		e.must(shut(c))
+		e.ends(c)
+		e.ends(s)
+		e.writes(s, "one")
+		e.settle()
+		e.readFails(c, errReadReset)
+		e.ends(c)
+		e.writeFails(c, errPipe)
+		e.ends(s)
+		e.writeFails(s, errPipe)
+		e.same(s.CloseWrite(), connError(s, "close", sysError("shutdown", syscall.ENOTCONN)))
+	}
+}
+
+// bothShutUnread has data unread before it is shut; the end of the stream, alone, does no harm.
+func bothShutUnread(e *env) {
+	c, s := e.pair()
+	e.writes(s, "one")
+	e.settle()
+	e.must(errors.Join(c.CloseWrite(), c.CloseRead()))
+	e.settle()
+	e.writes(s, "two")
+	e.settle()
+	e.reads(c, "one")
+	e.readFails(c, errReadReset)
+	e.ends(c)
+
+	c, s = e.pair()
+	e.must(errors.Join(c.CloseWrite(), c.CloseRead()))
+	e.settle()
+	e.must(s.CloseWrite())
+	e.settle()
+	e.ends(c)
+	e.ends(s)
+	e.writeFails(c, errPipe)
+}
+
 func writeToHalfClosed(e *env) {
 	c, s := e.pair()
 	e.must(s.CloseWrite())
@@ -480,6 +526,12 @@ func copiesEnd(e *env) {
 	e.writes(c, "def")
 	n, err = s.WriteTo(failing{io.EOF})
 	e.copyFails(n, err, 0, io.EOF)
+	e.must(s.SetReadDeadline(past))
+	n, err = s.WriteTo(io.Discard)
+	e.copyFails(n, err, 0, connError(s, "writeto", connError(s, "read", os.ErrDeadlineExceeded)))
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		e.Errorf("%v is no time-out", err)
+	}
 
 	c = resetBy(e)
 	n, err = c.WriteTo(io.Discard)

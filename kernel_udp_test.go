@@ -24,11 +24,29 @@ func datagramRows() []row {
 		{id: "U04", name: "reads of nothing", run: readNoDatagram},
 		{id: "U05", name: "a connected socket hears its peer alone", run: connectedHearsPeer},
 		{id: "U05", name: "writes of the wrong kind", run: wrongWrites},
+		{id: "U05", name: "a deadline comes before having nobody to write to", run: lateUnconnectedWrite},
+		{id: "U05", name: "an unspecified address is the one that is bound", run: writeToUnspecified},
 		{id: "U06", name: "a full queue drops the newest", run: fullQueue},
 		{id: "U07", name: "a port's new owner", run: newOwner},
 		{id: "V07", name: "two readers get whole datagrams", run: twoReaders},
 		{id: "T08", name: "deadlines of a socket", run: socketDeadlines},
 		{id: "T11", name: "a socket after Close", run: closedSocket},
+	}
+}
+
+func lateUnconnectedWrite(e *env) {
+	c := e.socket(e.client, e.clientIP)
+	e.must(c.SetWriteDeadline(past))
+	n, err := c.Write([]byte("x"))
+	e.fails(n, err, &net.OpError{Op: "write", Net: "udp", Source: c.LocalAddr(), Err: os.ErrDeadlineExceeded})
+}
+
+func writeToUnspecified(e *env) {
+	c := e.socket(e.server, e.otherIP)
+	port := c.LocalAddr().(*net.UDPAddr).Port
+	for _, to := range []net.Addr{&net.UDPAddr{IP: net.IPv4zero, Port: port}, &net.UDPAddr{Port: port}} {
+		e.sendsTo(c, []byte("x"), to)
+		e.gets(c, "x", c.LocalAddr())
 	}
 }
 

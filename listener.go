@@ -30,7 +30,7 @@ type Listener struct {
 	builtin   bool // the name server's own
 }
 
-// Listen announces a local address, as net.Listen does. Networks are "tcp", "tcp4", "tcp6", "simnet" and "gosimnet". No host, and an unspecified
+// Listen announces a local address, as net.Listen does. Networks are "tcp", "tcp4", "tcp6", "simnet" and "gosimnet". No address, no host, and an unspecified
 // one, are all addresses of the host, of both families for "tcp"; port 0 is one that is free. For message circuits the address is the endpoint's name, any string that is not in use in the
 // network; "" is the host's name. A port that somebody listens on already is EADDRINUSE, an address that is not the
 // host's is EADDRNOTAVAIL, a host without power is ENETDOWN.
@@ -61,13 +61,10 @@ func (h *Host) listen(network, address string) (*Listener, error) {
 	s.admitBefore(s.t) // earlier dials take their ports first
 	l := &Listener{net: s, host: h, network: network, backlog: s.cfg.Backlog}
 	l.by.init(s, h, &l.acceptors, 0, 5)
-	if t == transportUDP {
-		return fail(nil, &net.AddrError{Err: "unexpected address type", Addr: address})
-	}
 	if t == transportCircuit {
 		err = l.bindName(address)
 	} else {
-		err = l.bindPort(address, f)
+		err = l.bindPort(address, t, f)
 	}
 	if err != nil {
 		return fail(l.addr, err)
@@ -79,11 +76,16 @@ func (h *Host) listen(network, address string) (*Listener, error) {
 }
 
 // bindPort gives the listener its address.
-func (l *Listener) bindPort(address string, f family) error {
+func (l *Listener) bindPort(address string, kind transport, f family) error {
 	h := l.host
 	t, err := h.resolve(context.Background(), never, l.network, address, f)
 	if err != nil {
 		return err
+	}
+	t.toListen()
+	if kind == transportUDP {
+		l.addr = udpAddr(t.asked())
+		return &net.AddrError{Err: "unexpected address type", Addr: address}
 	}
 	l.family = f
 	ip := wildcard(f)

@@ -221,7 +221,7 @@ func (op *cast) admit(at int64) {
 		return // routers let no broadcast into a subnet: RFC 2644
 	}
 	for _, h := range s.audience(to) {
-		if !h.belongs(to) || h == c.host && c.mute && to.IsMulticast() {
+		if !h.belongs(to) || h == c.host && c.mute && to.IsMulticast() || h != c.host && c.at.Addr().IsLoopback() {
 			continue
 		}
 		p := s.newPacket(c.castFlow(op.to, h), kindDatagram)

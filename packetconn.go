@@ -98,6 +98,7 @@ func (h *Host) listenPacket(network, address string) (*PacketConn, error) {
 	if err != nil {
 		return fail(nil, err)
 	}
+	dst.toListen()
 	if t != transportUDP {
 		return fail(tcpAddr(dst.asked()), &net.AddrError{Err: "unexpected address type", Addr: address})
 	}
@@ -114,38 +115,38 @@ func (h *Host) listenPacket(network, address string) (*PacketConn, error) {
 
 // dialPacket opens a connected socket. Nothing is sent.
 func (h *Host) dialPacket(ctx context.Context, d *Dialer, network, address string, f family) (net.Conn, error) {
-	dst, _, asked, err := h.destination(ctx, d.until(ctx, h.net), network, address, f)
+	to, err := h.destinations(ctx, d.until(ctx, h.net), network, address, f)
 	if err != nil {
 		return nil, opError("dial", network, nil, nil, err)
 	}
 	from, err := localAddr[*net.UDPAddr](d)
-	if err == nil && from != nil && from.IP != nil && (from.IP.To4() != nil) != dst.Addr().Is4() && !from.IP.IsUnspecified() {
-		err = &net.AddrError{Err: "no suitable address found", Addr: from.String()}
+	if err == nil && from != nil {
+		err = to.restrict(from.IP, from)
 	}
 	if err != nil {
 		return nil, opError("dial", network, nil, nil, err)
 	}
-	c, err := h.connectPacket(ctx, d, network, f, from, dst)
+	c, err := h.connectPacket(ctx, d, network, f, from, to.asked())
 	if err != nil {
-		return nil, opError("dial", network, d.LocalAddr, udpAddr(asked), err)
+		return nil, opError("dial", network, d.LocalAddr, udpAddr(to.asked()), err)
 	}
 	return c, nil
 }
 
 // connectPacket opens a socket that talks to one address alone.
-func (h *Host) connectPacket(ctx context.Context, d *Dialer, network string, f family, from *net.UDPAddr, dst netip.AddrPort) (*PacketConn, error) {
+func (h *Host) connectPacket(ctx context.Context, d *Dialer, network string, f family, from *net.UDPAddr, to netip.AddrPort) (*PacketConn, error) {
 	if err := d.tooLate(ctx); err != nil {
 		return nil, err
 	}
-	local := netip.AddrPortFrom(h.sourceFor(dst.Addr()), 0)
-	if from != nil {
-		var err error
-		if local, err = chosen(from.IP, from.Port, local.Addr()); err != nil {
-			return nil, err
-		}
+	if from == nil {
+		from = &net.UDPAddr{}
 	}
-	if !local.IsValid() {
-		return nil, sysErr("connect", syscall.ENETUNREACH)
+	local, dst, _, err := h.bindingTo(f, from.IP, from.Port, to)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.routed(local.Addr(), dst.Addr()); err != nil {
+		return nil, os.NewSyscallError("connect", err)
 	}
 	c, err := h.openPacket(network, f, local, dst)
 	if err != nil {
@@ -401,36 +402,28 @@ func (c *PacketConn) ReadFrom(b []byte) (int, net.Addr, error) {
 
 // ReadFromUDP is ReadFrom with another type.
 func (c *PacketConn) ReadFromUDP(b []byte) (int, *net.UDPAddr, error) {
-	n, _, from, err := c.receive(b, "recvfrom")
+	n, from, err := c.ReadFromUDPAddrPort(b)
 	if err != nil {
-		return n, nil, c.opErr("read", err)
+		return n, nil, err
 	}
 	return n, udpAddr(from), nil
 }
 
-// ReadFromUDPAddrPort is ReadFrom with another type. As on Linux, a socket for all addresses of both families tells IPv4 addresses in their long form,
-// ::ffff:10.0.0.1, which is not equal to the short one: see netip.Addr.Unmap.
+// ReadFromUDPAddrPort is ReadFrom with another type. As in package net, IPv4 addresses have their short form on a socket that is bound to one, and
+// on one of both families the form that is mapped into IPv6.
 func (c *PacketConn) ReadFromUDPAddrPort(b []byte) (n int, addr netip.AddrPort, err error) {
 	n, _, addr, err = c.receive(b, "recvfrom")
 	if err != nil {
 		err = c.opErr("read", err)
 	}
-	return n, c.long(addr), err
-}
-
-// long is an address in the form of the socket's family.
-func (c *PacketConn) long(a netip.AddrPort) netip.AddrPort {
-	if c.at.Addr().Is6() && a.Addr().Is4() {
-		return netip.AddrPortFrom(netip.AddrFrom16(a.Addr().As16()), a.Port())
-	}
-	return a
+	return n, c.sender(addr), err
 }
 
 // ReadMsgUDP is ReadFromUDP; there is never out-of-band data. The flag MSG_TRUNC says that a datagram did not fit.
 func (c *PacketConn) ReadMsgUDP(b, oob []byte) (n, oobn, flags int, addr *net.UDPAddr, err error) {
 	n, oobn, flags, from, err := c.ReadMsgUDPAddrPort(b, oob)
 	if err == nil {
-		addr = udpAddr(netip.AddrPortFrom(from.Addr().Unmap(), from.Port()))
+		addr = udpAddr(from)
 	}
 	return n, oobn, flags, addr, err
 }
@@ -444,24 +437,40 @@ func (c *PacketConn) ReadMsgUDPAddrPort(b, oob []byte) (n, oobn, flags int, addr
 	if full > n {
 		flags = syscall.MSG_TRUNC
 	}
-	return n, 0, flags, c.long(addr), err
+	return n, 0, flags, c.sender(addr), err
+}
+
+// sender is the address of a sender in the form that the socket's family has.
+func (c *PacketConn) sender(a netip.AddrPort) netip.AddrPort {
+	if c.inet4() {
+		return a
+	}
+	return mapped(a)
 }
 
 // Write sends a datagram to the address that was dialled. It never waits, and success says nothing of arrival. More than
 // 65507 bytes, or 65527 by IPv6, are EMSGSIZE. On a connected socket, ECONNREFUSED says once that an earlier datagram met a closed port.
 func (c *PacketConn) Write(b []byte) (int, error) {
 	if !c.remote.IsValid() {
-		if err := c.enter(); err != nil {
-			return 0, c.opErr("write", err)
-		}
-		c.net.leave()
-		return 0, c.opErr("write", sysErr("write", syscall.EDESTADDRREQ))
+		return 0, c.opErr("write", c.unaddressed())
 	}
 	n, err := c.transmit(b, c.remote, "write")
 	if err != nil {
 		err = c.opErr("write", err)
 	}
 	return n, err
+}
+
+// unaddressed is why Write fails on a socket that has no peer.
+func (c *PacketConn) unaddressed() error {
+	if err := c.enter(); err != nil {
+		return err
+	}
+	defer c.net.leave()
+	if c.writeBy.expired() {
+		return os.ErrDeadlineExceeded
+	}
+	return sysErr("write", syscall.EDESTADDRREQ)
 }
 
 // WriteTo sends a datagram to an address, a *net.UDPAddr; the short and the long form of an IPv4 address are the same. On a connected socket it is net.ErrWriteToConnected. No IP address, and an
@@ -585,7 +594,7 @@ func (c *PacketConn) transmit(b []byte, to netip.AddrPort, call string) (int, er
 // emit sends a datagram, with the network locked.
 func (c *PacketConn) emit(b []byte, to netip.AddrPort, call string) (int, error) {
 	if to.Addr().IsUnspecified() {
-		to = netip.AddrPortFrom(loopbackOf(to.Addr()), to.Port())
+		to = netip.AddrPortFrom(c.itself(to.Addr()), to.Port())
 	}
 	if err := c.sendable(b, to, call); err != nil {
 		return 0, err
@@ -610,6 +619,14 @@ func (c *PacketConn) emit(b []byte, to netip.AddrPort, call string) (int, error)
 	return len(b), nil
 }
 
+// itself is the address of the host that an unspecified one means: the one that the socket is bound to, if that is of IPv4, or loopback.
+func (c *PacketConn) itself(unspecified netip.Addr) netip.Addr {
+	if a := c.at.Addr(); a.Is4() && !a.IsUnspecified() && !broadcast(a) {
+		return a
+	}
+	return loopbackOf(unspecified)
+}
+
 // sendable is why a datagram cannot be sent, or nil.
 func (c *PacketConn) sendable(b []byte, to netip.AddrPort, call string) error {
 	switch {
@@ -619,12 +636,25 @@ func (c *PacketConn) sendable(b []byte, to netip.AddrPort, call string) error {
 		return sysErr(call, syscall.EMSGSIZE)
 	case to.Port() == 0 && !c.remote.IsValid():
 		return sysErr(call, syscall.EINVAL)
-	case !c.knows(to) && !c.source(to.Addr()).IsValid():
-		return sysErr(call, syscall.ENETUNREACH)
+	case !c.knows(to) && c.host.routed(c.source(to.Addr()).Addr(), to.Addr()) != nil:
+		return os.NewSyscallError(call, c.host.routed(c.source(to.Addr()).Addr(), to.Addr()))
 	case c.failure != nil:
 		return c.report(call)
 	}
 	return nil
+}
+
+// routed is why the host cannot send datagrams from a local address to another one, or nil. What goes to several hosts from a loopback address
+// stays in its own.
+func (h *Host) routed(from, to netip.Addr) error {
+	switch {
+	case !from.IsValid():
+		return syscall.ENETUNREACH
+	case to.IsMulticast() || to == limitedBroadcast:
+		return nil
+	}
+	_, err := h.reach(from, to)
+	return err
 }
 
 // knows reports whether the last datagram went to an address, too.
@@ -639,7 +669,7 @@ func (c *PacketConn) flowTo(to netip.AddrPort) *flow {
 }
 
 func (c *PacketConn) findFlow(to netip.AddrPort) *flow {
-	owner := c.host.owner(to.Addr())
+	owner, _ := c.host.reach(c.source(to.Addr()).Addr(), to.Addr())
 	if owner == nil {
 		return nil
 	}

@@ -206,12 +206,12 @@ func (h *half) payloadOf(p *packet) [][]byte {
 	return h.data.window(nil, int(p.start-h.taken), p.size)
 }
 
-// arrive is the arrival of a segment at the receiver. Data for a closed connection ends it, as on Linux, and what the
+// arrive is the arrival of a segment at the receiver. Data for a connection that is closed, or shut in both directions, ends it, as on Linux, and what the
 // receiver itself has not got across is lost. Data that had arrived before is only acknowledged once more.
 func (h *half) arrive(p *packet, now int64) {
 	c := h.reader
-	if c.closed && p.kind == kindData && p.end() > h.arrived && !c.deaf() {
-		c.end(nil)
+	if (c.closed || c.readShut && c.out.finQueued) && p.size > 0 && p.end() > h.arrived && !c.deaf() {
+		c.end(syscall.ECONNRESET)
 	}
 	if c.deaf() {
 		h.rejected(p, now)
