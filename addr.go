@@ -187,9 +187,6 @@ func (h *Host) resolve(ctx context.Context, until int64, network, address string
 			t.addrs = append(t.addrs, a)
 		}
 	}
-	if v4 := netip.IPv4Unspecified(); len(all) == 1 && all[0] == netip.IPv6Unspecified() && f.allows(v4) {
-		t.addrs = append(t.addrs, v4) // [::] means, as to package net, the host itself in both families
-	}
 	if len(t.addrs) == 0 {
 		return target{}, &net.AddrError{Err: "no suitable address found", Addr: name}
 	}
@@ -328,9 +325,16 @@ func (h *Host) giveBack(local netip.AddrPort, wait bool) {
 	}
 }
 
-// bindable reports whether a dial may bind an explicit local port.
-func (h *Host) bindable(at netip.AddrPort) bool {
-	return h.listenerOn(at) == nil && !h.dialledFrom(at.Port(), func(a netip.Addr) bool { return a == at.Addr() })
+// bindable reports whether a dial may bind its explicit local port: nobody else may have it, not even a connection that was accepted there. Who
+// names no address binds all, as far as others are concerned.
+func (op *dial) bindable() bool {
+	h, local, port := op.host, op.local.Addr(), op.local.Port()
+	clashes := func(a netip.Addr) bool {
+		return a == local || !op.bound && (a.Is4() == local.Is4() || local.Is6() && op.network == "tcp")
+	}
+	return h.listenerOn(op.local) == nil && !h.dialledFrom(port, clashes) &&
+		!slices.ContainsFunc(h.listeners, func(l *Listener) bool { return l.at.Port() == port && clashes(l.at.Addr()) }) &&
+		!slices.ContainsFunc(h.conns, func(c *Conn) bool { return c.port == port && clashes(c.out.src.Addr()) })
 }
 
 // dialledFrom reports whether dials have a local port at an address that clashes, live or in TIME_WAIT.

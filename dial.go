@@ -279,7 +279,7 @@ func (op *dial) bind(f family, from *net.TCPAddr, to netip.AddrPort, others []ne
 		return nil
 	}
 	op.net.admitBefore(op.net.t) // dials that have the port already
-	if !h.bindable(op.local) {
+	if !op.bindable() {
 		return sysErr("bind", syscall.EADDRINUSE)
 	}
 	return nil
@@ -508,7 +508,7 @@ func (op *dial) place() error {
 		if port = op.host.ephemeral(); port == 0 {
 			return sysErr("connect", syscall.EADDRNOTAVAIL)
 		}
-	case !op.host.bindable(op.local): // by a dial of the same instant
+	case !op.bindable(): // by a dial of the same instant
 		return sysErr("bind", syscall.EADDRINUSE)
 	}
 	op.local = netip.AddrPortFrom(op.local.Addr(), port)

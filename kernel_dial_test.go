@@ -27,6 +27,8 @@ func dialRows() []row {
 		{id: "T17", name: "a local port is free after the peer closed first", run: localPortAfterPeerClosed},
 		{id: "T17", name: "a local port is free after a reset", run: localPortAfterReset},
 		{id: "T17", name: "a local port that somebody listens on", run: localPortListened},
+		{id: "T17", name: "a local port without an address is free only if it is at all addresses", run: localPortElsewhere},
+		{id: "T17", name: "a local port that accepted connections have", run: localPortAccepted},
 		{id: "T17", name: "a local address of nobody's", run: foreignLocalAddress},
 		{id: "T17", name: "a local address of another kind", run: mismatchedLocalAddress},
 		{id: "T17", name: "a local address decides about the family", run: localFamily},
@@ -234,6 +236,40 @@ func localPortListened(e *env) {
 	defer own.Close()
 	_, err = e.dialer(net.Dialer{LocalAddr: own.Addr()}).Dial("tcp", l.Addr().String())
 	e.same(err, dialError(own.Addr(), l.Addr(), errInUse))
+}
+
+// elsewhere is an address of the client's own that it does not send from.
+const elsewhere = "127.0.0.9:0"
+
+func localPortElsewhere(e *env) {
+	l, s := e.listen(), e.socket(e.server, e.serverIP)
+	own, err := e.client.Listen("tcp", elsewhere)
+	e.must(err)
+	defer own.Close()
+	port := own.Addr().(*net.TCPAddr).Port
+	_, err = e.dialer(net.Dialer{LocalAddr: &net.TCPAddr{Port: port}}).Dial("tcp", l.Addr().String())
+	e.same(err, dialError(&net.TCPAddr{Port: port}, l.Addr(), errInUse))
+	e.must(e.dialAddr(e.dialer(net.Dialer{LocalAddr: e.tcp(e.clientIP, port)}), l.Addr()).Close())
+
+	at := e.socket(e.client, "127.0.0.9").LocalAddr().(*net.UDPAddr)
+	_, err = e.dialer(net.Dialer{LocalAddr: &net.UDPAddr{Port: at.Port}}).Dial("udp", s.LocalAddr().String())
+	e.same(err, &net.OpError{Op: "dial", Net: "udp", Source: &net.UDPAddr{Port: at.Port}, Addr: s.LocalAddr(), Err: errInUse})
+	c, err := e.dialer(net.Dialer{LocalAddr: e.udp(e.clientIP, at.Port)}).Dial("udp", s.LocalAddr().String())
+	e.must(err)
+	e.must(c.Close())
+}
+
+func localPortAccepted(e *env) {
+	l := e.listen()
+	own, err := e.client.Listen("tcp", e.clientIP+":0")
+	e.must(err)
+	c := e.dialAddr(e.server.(dialer), own.Addr())
+	s := e.accept(own)
+	e.must(own.Close())
+	_, err = e.dialer(net.Dialer{LocalAddr: own.Addr()}).Dial("tcp", l.Addr().String())
+	e.same(err, dialError(own.Addr(), l.Addr(), errInUse))
+	e.writes(c, "x")
+	e.reads(s, "x")
 }
 
 func foreignLocalAddress(e *env) {

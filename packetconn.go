@@ -141,9 +141,12 @@ func (h *Host) connectPacket(ctx context.Context, d *Dialer, network string, f f
 	if from == nil {
 		from = &net.UDPAddr{}
 	}
-	local, dst, _, err := h.bindingTo(f, from.IP, from.Port, to)
+	local, dst, bound, err := h.bindingTo(f, from.IP, from.Port, to)
 	if err != nil {
 		return nil, err
+	}
+	if !bound && h.taken(f, local) {
+		return nil, sysErr("bind", syscall.EADDRINUSE)
 	}
 	if err := h.routed(local.Addr(), dst.Addr()); err != nil {
 		return nil, os.NewSyscallError("connect", err)
@@ -153,6 +156,15 @@ func (h *Host) connectPacket(ctx context.Context, d *Dialer, network string, f f
 		return nil, err
 	}
 	return c, nil
+}
+
+// taken reports whether a socket that names a port, and no address, would clash: it binds all addresses before it is connected.
+func (h *Host) taken(f family, local netip.AddrPort) bool {
+	if local.Addr().Is4() {
+		f = onlyV4
+	}
+	all := &PacketConn{family: f, at: netip.AddrPortFrom(wildcard(f), local.Port())}
+	return local.Port() != 0 && slices.ContainsFunc(h.sockets[local.Port()], all.conflicts)
 }
 
 // openPacket binds a socket, and connects it if it has a remote address. A group's address means, as to package net, all addresses, and a
