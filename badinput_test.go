@@ -174,6 +174,7 @@ func (w *world) calls() map[string]func() error {
 		"Conn.SetKeepAliveConfig": func() error { return w.client.SetKeepAliveConfig(net.KeepAliveConfig{}) },
 		"Conn.SetKeepAlivePeriod": func() error { return w.client.SetKeepAlivePeriod(time.Second) },
 		"Conn.SetLinger":          func() error { return w.client.SetLinger(1) },
+		"Conn.MultipathTCP":       func() error { _, _ = w.client.MultipathTCP(); return errNone },
 		"Conn.SetNoDelay":         func() error { return w.client.SetNoDelay(true) },
 		"Conn.SetReadBuffer":      func() error { return w.client.SetReadBuffer(1) },
 		"Conn.SetReadDeadline":    func() error { return w.client.SetReadDeadline(time.Now()) },

@@ -652,6 +652,9 @@ func (c *Conn) SetLinger(sec int) error {
 	return c.setOption(func() { c.linger = int32(min(max(-1, sec), math.MaxInt32)) })
 }
 
+// MultipathTCP reports false: there is none, as with package net when the peer does not speak it.
+func (c *Conn) MultipathTCP() (bool, error) { return false, nil }
+
 // SetNoDelay does nothing: a segment leaves as soon as it is written, and there is no Nagle's algorithm.
 func (c *Conn) SetNoDelay(bool) error { return c.setOption(func() {}) }
 

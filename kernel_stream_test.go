@@ -500,6 +500,9 @@ func streamInterfaces(e *env) {
 			e.Errorf("a %T is a syscall.Conn: %v", end, is)
 		}
 	}
+	if is, err := c.MultipathTCP(); is || err != nil {
+		e.Errorf("MultipathTCP: %v, %v", is, err)
+	}
 	e.must(c.SetNoDelay(false))
 	e.must(c.SetKeepAlive(false))
 	e.must(c.SetKeepAlivePeriod(time.Minute))

@@ -126,6 +126,7 @@ type stream interface {
 	SetKeepAliveConfig(net.KeepAliveConfig) error
 	SetReadBuffer(bytes int) error
 	SetWriteBuffer(bytes int) error
+	MultipathTCP() (bool, error)
 }
 
 // socket is what *net.UDPConn and *gosimnet.PacketConn share.
