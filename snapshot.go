@@ -186,7 +186,7 @@ func (z *SimnetSnapshot) operations(s *Simnet) {
 			who = r.host.number
 		}
 		z.Xfinorder = append(z.Xfinorder, first)
-		z.Xwhence = append(z.Xwhence, r.whence)
+		z.Xwhence = append(z.Xwhence, r.more().whence)
 		z.Xkind = append(z.Xkind, r.kind)
 		z.Xissuetm = append(z.Xissuetm, s.time(r.issued))
 		z.Xfintm = append(z.Xfintm, s.time(r.at))

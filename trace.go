@@ -94,18 +94,31 @@ func end(host string, at netip.AddrPort) string {
 
 // record is an event as it is kept.
 type record struct {
-	at       int64
-	issued   int64
-	kind     string
-	cause    string
-	what     packetKind
-	packet   bool
-	flow     *flow
-	host     *Host
+	at     int64
+	issued int64
+	kind   string
+	cause  string
+	flow   *flow
+	host   *Host
+	n      uint64
+	size   int
+	rare   *rarely
+	what   packetKind
+	packet bool
+}
+
+// rarely is what few records have. Those of packets, which do without, are written twice a packet.
+type rarely struct {
 	from, to string // of faults
-	n        uint64
-	size     int
-	whence   string
+	whence   string // of a call, if that is recorded
+}
+
+// more is what few records have, if this one has it.
+func (r *record) more() rarely {
+	if r.rare == nil {
+		return rarely{}
+	}
+	return *r.rare
 }
 
 // tracer hashes every event and keeps the last.
@@ -194,7 +207,7 @@ func (t *tracer) encode(kind, cause string, what packetKind, flow uint64, at int
 
 // encodeNames appends what an event without a flow is about.
 func (t *tracer) encodeNames(r *record) {
-	b := appendString(appendString(t.buf, r.from), r.to)
+	b := appendString(appendString(t.buf, r.more().from), r.more().to)
 	if r.host != nil {
 		b = appendString(b, r.host.name)
 	}
@@ -258,7 +271,12 @@ func (s *Simnet) notePacket(kind string, p *packet, at int64, cause string) {
 
 // fill makes r what has become of a packet.
 func (r *record) fill(kind string, p *packet, at int64, cause string) {
-	*r = record{at: at, issued: p.issued, kind: kind, cause: cause, what: p.kind, packet: true, flow: p.flow, n: p.number, size: p.size, whence: p.whence}
+	r.at, r.issued, r.kind, r.cause = at, p.issued, kind, cause
+	r.flow, r.n, r.size, r.what, r.packet = p.flow, p.number, p.size, p.kind, true
+	r.host, r.rare = nil, nil
+	if p.whence != "" {
+		r.rare = &rarely{whence: p.whence}
+	}
 }
 
 // rankOf is the place of what a call does to p among what else is done to it at one instant.
@@ -304,7 +322,7 @@ func (s *Simnet) traceFault(kind, origin, target, what string) {
 // stays in order, and different things go by their names.
 func (s *Simnet) traceAbout(name, kind, origin, target, what string) {
 	key := hashString(hashString(hashString(0, origin), target), name)
-	s.noteFor(priority{key: key, n: ranked(uint64(s.issues), 1)}, record{kind: kind, from: origin, to: target, cause: what})
+	s.noteFor(priority{key: key, n: ranked(uint64(s.issues), 1)}, record{kind: kind, rare: &rarely{from: origin, to: target}, cause: what})
 }
 
 // noteFor logs what a call did at a place in the canonical order of this instant.
@@ -435,7 +453,7 @@ func (s *Simnet) fresh() iter.Seq[*record] {
 
 // event is a record for users.
 func (s *Simnet) event(r *record) Event {
-	e := Event{Time: s.time(r.at), Issued: s.time(r.issued), Kind: r.kind, From: r.from, To: r.to, N: r.n, Size: r.size, Cause: r.cause}
+	e := Event{Time: s.time(r.at), Issued: s.time(r.issued), Kind: r.kind, From: r.more().from, To: r.more().to, N: r.n, Size: r.size, Cause: r.cause}
 	if r.host != nil {
 		e.From = r.host.name
 	}
