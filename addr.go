@@ -332,19 +332,22 @@ func (op *dial) bindable() bool {
 	clashes := func(a netip.Addr) bool {
 		return a == local || !op.bound && (a.Is4() == local.Is4() || local.Is6() && op.network == "tcp")
 	}
-	return h.listenerOn(op.local) == nil && !h.dialledFrom(port, clashes) &&
+	return h.listenerOn(op.local) == nil && !h.timeWait(port, clashes) &&
 		!slices.ContainsFunc(h.listeners, func(l *Listener) bool { return l.at.Port() == port && clashes(l.at.Addr()) }) &&
 		!slices.ContainsFunc(h.conns, func(c *Conn) bool { return c.port == port && clashes(c.out.src.Addr()) })
 }
 
 // dialledFrom reports whether dials have a local port at an address that clashes, live or in TIME_WAIT.
 func (h *Host) dialledFrom(port uint16, clashes func(netip.Addr) bool) bool {
-	if w, ok := h.ports.waiting[port]; ok && w.until > h.net.t && clashes(w.at) {
-		return true
-	}
-	return h.ports.inUse[port] > 0 && slices.ContainsFunc(h.conns, func(c *Conn) bool {
+	return h.timeWait(port, clashes) || h.ports.inUse[port] > 0 && slices.ContainsFunc(h.conns, func(c *Conn) bool {
 		return c.ownPort && c.port == port && clashes(c.out.src.Addr())
 	})
+}
+
+// timeWait reports whether a dial's local port is in TIME_WAIT at an address that clashes.
+func (h *Host) timeWait(port uint16, clashes func(netip.Addr) bool) bool {
+	w, ok := h.ports.waiting[port]
+	return ok && w.until > h.net.t && clashes(w.at)
 }
 
 func (h *Host) listensOn(port uint16) bool {

@@ -641,6 +641,10 @@ func (c *PacketConn) itself(unspecified netip.Addr) netip.Addr {
 
 // sendable is why a datagram cannot be sent, or nil.
 func (c *PacketConn) sendable(b []byte, to netip.AddrPort, call string) error {
+	var unroutable error
+	if !c.knows(to) {
+		unroutable = c.host.routed(c.source(to.Addr()).Addr(), to.Addr())
+	}
 	switch {
 	case c.writeBy.expired():
 		return os.ErrDeadlineExceeded
@@ -648,8 +652,8 @@ func (c *PacketConn) sendable(b []byte, to netip.AddrPort, call string) error {
 		return sysErr(call, syscall.EMSGSIZE)
 	case to.Port() == 0 && !c.remote.IsValid():
 		return sysErr(call, syscall.EINVAL)
-	case !c.knows(to) && c.host.routed(c.source(to.Addr()).Addr(), to.Addr()) != nil:
-		return os.NewSyscallError(call, c.host.routed(c.source(to.Addr()).Addr(), to.Addr()))
+	case unroutable != nil:
+		return os.NewSyscallError(call, unroutable)
 	case c.failure != nil:
 		return c.report(call)
 	}
