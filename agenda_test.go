@@ -70,21 +70,37 @@ func TestTheAgendaGivesEventsInCanonicalOrder(t *testing.T) {
 	}
 }
 
-// TestABurstTakesOnePlaceInTheAgenda: events of one instant that come in order are one run.
-func TestABurstTakesOnePlaceInTheAgenda(t *testing.T) {
-	var a agenda
-	events := make([]event, 1000)
-	for i := range events {
-		events[i].n, events[i].burst = uint64(i), true
-		a.add(&events[i], 7)
-	}
-	if n := len(a.slots); n != 1 {
-		t.Errorf("%d places, want 1", n)
-	}
-	for i := range events {
-		if got := a.pop(); got != &events[i] {
-			t.Fatalf("event %d comes in place %d", got.n, i)
-		}
+// TestPacketsThatComeInOrderTakeOnePlaceInTheAgenda: they are one run, whatever timers are set meanwhile, and any of them can be taken out.
+func TestPacketsThatComeInOrderTakeOnePlaceInTheAgenda(t *testing.T) {
+	for name, at := range map[string]func(i int) int64{
+		"at one instant": func(int) int64 { return 7 },
+		"one by one":     func(i int) int64 { return int64(i) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var a agenda
+			events := make([]event, 1000)
+			for i := range events {
+				events[i].n, events[i].burst = uint64(i), true
+				a.add(&events[i], at(i))
+				var timer event
+				a.add(&timer, 5000)
+				a.remove(&timer)
+			}
+			for i := 0; i < len(events); i += 3 {
+				a.remove(&events[i])
+			}
+			if n := len(a.slots); n != 1 {
+				t.Errorf("%d places, want 1", n)
+			}
+			for i := range events {
+				if i%3 == 0 {
+					continue
+				}
+				if got := a.pop(); got != &events[i] {
+					t.Fatalf("event %d comes in place %d", got.n, i)
+				}
+			}
+		})
 	}
 }
 

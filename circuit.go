@@ -202,7 +202,7 @@ func (c *Circuit) Read(b []byte) (int, error) {
 	if err := c.conn.enter(); err != nil {
 		return 0, c.conn.opErr("read", err)
 	}
-	n, err := c.conn.host.outcome(c.read(b))
+	n, err := c.conn.outcome(c.read(b))
 	c.conn.net.leave()
 	if err != nil && err != io.EOF {
 		err = c.conn.opErr("read", err)
@@ -332,7 +332,7 @@ func (c *Circuit) Write(b []byte) (int, error) {
 	if err := c.conn.enter(); err != nil {
 		return 0, c.conn.opErr("write", err)
 	}
-	n, err := c.conn.host.outcome(len(b), c.write(b))
+	n, err := c.conn.outcome(len(b), c.write(b))
 	c.conn.net.leave()
 	if err != nil {
 		return 0, c.conn.opErr("write", err)

@@ -152,7 +152,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 	if err := c.enter(); err != nil {
 		return 0, c.opErr("read", err)
 	}
-	n, err := c.host.outcome(c.read(b))
+	n, err := c.outcome(c.read(b))
 	c.net.leave()
 	if err != nil && err != io.EOF {
 		err = c.opErr("read", err)
@@ -183,6 +183,8 @@ func (c *Conn) read(b []byte) (int, error) {
 		c.readBy.await(callRead)
 	}
 }
+
+func (c *Conn) outcome(n int, err error) (int, error) { return c.net.outcome(c.host, n, err) }
 
 // report gives out the failure, once.
 func (c *Conn) report(call string) error {
@@ -235,7 +237,7 @@ func (c *Conn) Write(b []byte) (int, error) {
 	if err := c.enter(); err != nil {
 		return 0, c.opErr("write", err)
 	}
-	n, err := c.host.outcome(c.write(b))
+	n, err := c.outcome(c.write(b))
 	c.net.leave()
 	if err != nil {
 		err = c.opErr("write", err)

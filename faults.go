@@ -445,8 +445,8 @@ func (h *Host) vanish() {
 
 // outcome is what a call comes to that has done its work, or has failed: net.ErrClosed if the host has lost its power before, at
 // this very instant. What the call did is as if it had come first, for who comes first is chance.
-func (h *Host) outcome(n int, err error) (int, error) {
-	if h.net.harmed && h.vanishing.scheduled() {
+func (s *Simnet) outcome(h *Host, n int, err error) (int, error) {
+	if s.harmed && h.vanishing.scheduled() {
 		return 0, net.ErrClosed
 	}
 	return n, err

@@ -212,7 +212,7 @@ func (l *Listener) accept() (*Conn, error) {
 			if len(l.queue) > 0 {
 				s.wakeFirst(&l.acceptors)
 			}
-			_, err := l.host.outcome(0, nil)
+			_, err := l.host.net.outcome(l.host, 0, nil)
 			return c, err
 		}
 		l.by.await(callAccept)

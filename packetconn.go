@@ -342,7 +342,7 @@ func (c *PacketConn) receive(b []byte, call string) (n, full int, from netip.Add
 			return 0, 0, from, c.report(call)
 		case len(c.queue) > 0:
 			n, full, from = c.take(b)
-			n, err = c.host.outcome(n, nil)
+			n, err = c.net.outcome(c.host, n, nil)
 			return n, full, from, err
 		}
 		c.readBy.await(callRead)
@@ -600,7 +600,8 @@ func (c *PacketConn) transmit(b []byte, to netip.AddrPort, call string) (int, er
 		return 0, err
 	}
 	defer c.net.leave()
-	return c.host.outcome(c.emit(b, to, call))
+	n, err := c.emit(b, to, call)
+	return c.net.outcome(c.host, n, err)
 }
 
 // emit sends a datagram, with the network locked.

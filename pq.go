@@ -15,9 +15,10 @@ type event struct {
 	n     uint64 // the number within the flow: the third
 	pos   int32  // one more than its place in the agenda; 0: not there; inRun: behind another
 	exact bool   // a deadline or a user's timer: fires exactly at its instant, whoever else does
-	burst bool   // it may follow another: it is seldom taken out again before it happens
+	burst bool   // a packet: it may join a run
 	act   actor
-	next  *event // of the same instant, later in the canonical order
+	next  *event // in its run
+	prev  *event
 }
 
 // inRun is the place of an event that follows another.
@@ -51,12 +52,12 @@ func (e *event) before(o *event) bool {
 }
 
 // agenda is the index of next events over all hosts: a four-way heap of the events
-// themselves. A red-black tree would serve as well; the heap needs no node per event. Events of one instant that are added in the canonical
-// order, as packets of a burst are, make a run, which takes one place and is not compared again. The longer a run is, the longer it takes
-// to take one out of its middle, so that deadlines and other timers do not join any.
+// themselves. A red-black tree would serve as well; the heap needs no node per event. Packets that are added in the order in which they will come, as those of a burst are,
+// and all of them where latencies are alike, make a run, which takes one place and is not compared again. Deadlines and other timers do not join any: they would keep
+// the packets that come before them from it.
 type agenda struct {
 	slots []slot
-	last  *event // that was added
+	last  *event // the packet that was added last
 }
 
 // slot is the first of a run.
@@ -95,10 +96,12 @@ func (a *agenda) add(e *event, at int64) {
 	switch l := a.last; {
 	case e.pos != 0:
 		a.move(e)
-	case l != nil && e.burst && l.pos != 0 && l.at == at && l.before(e):
-		l.next, e.pos, a.last = e, inRun, e
+	case l != nil && e.burst && l.pos != 0 && l.before(e):
+		l.next, e.prev, e.pos, a.last = e, l, inRun, e
 	default:
-		a.last = e
+		if e.burst {
+			a.last = e
+		}
 		a.slots = append(a.slots, slot{})
 		a.up(len(a.slots)-1, e)
 	}
@@ -124,6 +127,7 @@ func (a *agenda) remove(e *event) {
 	case e.pos == inRun:
 		a.unlink(e)
 	case next != nil:
+		next.prev = nil
 		a.down(i, next)
 	default:
 		a.shrink(i)
@@ -133,18 +137,14 @@ func (a *agenda) remove(e *event) {
 
 // unlink takes an event out of the run that it is in.
 func (a *agenda) unlink(e *event) {
-	for _, s := range a.slots {
-		if s.at != e.at {
-			continue
-		}
-		for before := s.ev; before != nil; before = before.next {
-			if before.next == e {
-				before.next = e.next
-				return
-			}
-		}
+	e.prev.next = e.next
+	switch {
+	case e.next != nil:
+		e.next.prev = e.prev
+	case a.last == e:
+		a.last = e.prev
 	}
-	panic("gosimnet: an event that is scheduled is in no run")
+	e.prev = nil
 }
 
 // shrink takes out the run at place i.
@@ -164,7 +164,7 @@ func (a *agenda) clear() {
 	for _, s := range a.slots {
 		for e := s.ev; e != nil; {
 			next := e.next
-			e.pos, e.next = 0, nil
+			e.pos, e.next, e.prev = 0, nil, nil
 			e = next
 		}
 	}
