@@ -138,11 +138,8 @@ func (a *agenda) remove(e *event) {
 // unlink takes an event out of the run that it is in.
 func (a *agenda) unlink(e *event) {
 	e.prev.next = e.next
-	switch {
-	case e.next != nil:
+	if e.next != nil {
 		e.next.prev = e.prev
-	case a.last == e:
-		a.last = e.prev
 	}
 	e.prev = nil
 }

@@ -5,63 +5,102 @@ import (
 	"time"
 )
 
-// Chatter lets a thousand hosts send 64 bytes a second each.
+// A rhythm says when the first of so many ports sends: each sends once a second.
+type rhythm func(i, ports int) time.Duration
+
+// atOnce lets all ports send at one instant, the worst case.
+func atOnce(int, int) time.Duration { return 0 }
+
+// apart spreads them evenly over the second.
+func apart(i, ports int) time.Duration { return time.Duration(i) * time.Second / time.Duration(ports) }
+
+// Chatter lets a thousand hosts send 64 bytes a second each, all at one instant.
 func Chatter() Work {
 	const hosts = 1000
 	off := quiet()
 	off.BarrierOff = true
+	w := chatterAmong(hosts, "chatter, 1,000 hosts at one instant", atOnce)
+	w.Contenders = append(w.Contenders,
+		Contender{sim + " streams, BarrierOff", chatter(simulatedFleet(sim, off), hosts, atOnce)},
+		Contender{sim + " UDP, BarrierOff", chatter(simulatedDatagrams(sim, off), hosts, atOnce)})
+	return w
+}
+
+// ChatterApart is the same with hosts at instants of their own.
+func ChatterApart() Work {
+	return chatterAmong(1000, "chatter, 1,000 hosts, each at its instant", apart)
+}
+
+func chatterAmong(hosts int, name string, when rhythm) Work {
 	return Work{
-		Name: "chatter, 1,000 hosts", Per: "packet", Times: 60_000, Shown: CPUTime,
+		Name: name, Per: "packet", Times: 60_000, Shown: CPUTime,
 		Contenders: []Contender{
-			{"sleepers alone", chatter(sleepers(), hosts)},
-			{"timers alone", chatter(timers(), hosts)},
-			{sim + " streams", chatter(simulatedFleet(sim, quiet()), hosts)},
-			{sim + " UDP", chatter(simulatedDatagrams(sim, quiet()), hosts)},
-			{sim + " streams, BarrierOff", chatter(simulatedFleet(sim, off), hosts)},
-			{sim + " UDP, BarrierOff", chatter(simulatedDatagrams(sim, off), hosts)},
-			{"pion vnet UDP", chatter(pion("pion vnet", latency), hosts)},
-			{"marcopolo simnet UDP", chatter(marcoPolo("marcopolo simnet"), hosts)},
+			{"sleepers alone", chatter(sleepers(), hosts, when)},
+			{"timers alone", chatter(timers(), hosts, when)},
+			{sim + " streams", chatter(simulatedFleet(sim, quiet()), hosts, when)},
+			{sim + " UDP", chatter(simulatedDatagrams(sim, quiet()), hosts, when)},
+			{"pion vnet UDP", chatter(pion("pion vnet", latency), hosts, when)},
+			{"marcopolo simnet UDP", chatter(marcoPolo("marcopolo simnet"), hosts, when)},
 		},
 	}
 }
 
 // StreamChatterGrowth tells how the cost of a packet grows with the hosts.
 func StreamChatterGrowth() Work {
-	return chatterGrowth("chatter by hosts, streams", simulatedFleet(sim, quiet()))
+	return chatterGrowth("chatter by hosts at one instant, streams", simulatedFleet(sim, quiet()), atOnce)
 }
 
 // DatagramChatterGrowth is the same with datagrams.
 func DatagramChatterGrowth() Work {
-	return chatterGrowth("chatter by hosts, UDP", simulatedDatagrams(sim, quiet()))
+	return chatterGrowth("chatter by hosts at one instant, UDP", simulatedDatagrams(sim, quiet()), atOnce)
 }
 
 // SleeperGrowth tells how much of that growth is the runtime's own: the goroutines sleep, and send nothing.
-func SleeperGrowth() Work { return chatterGrowth("chatter by hosts, sleepers alone", sleepers()) }
+func SleeperGrowth() Work {
+	return chatterGrowth("chatter by hosts at one instant, sleepers alone", sleepers(), atOnce)
+}
 
 // TimerGrowth tells how it grows with the least that a network can do.
-func TimerGrowth() Work { return chatterGrowth("chatter by hosts, timers alone", timers()) }
+func TimerGrowth() Work {
+	return chatterGrowth("chatter by hosts at one instant, timers alone", timers(), atOnce)
+}
 
-func chatterGrowth(name string, p datagrams) Work {
+// StreamChatterGrowthApart is the growth with hosts at instants of their own.
+func StreamChatterGrowthApart() Work {
+	return chatterGrowth("chatter by hosts, each at its instant, streams", simulatedFleet(sim, quiet()), apart)
+}
+
+// DatagramChatterGrowthApart is the same with datagrams.
+func DatagramChatterGrowthApart() Work {
+	return chatterGrowth("chatter by hosts, each at its instant, UDP", simulatedDatagrams(sim, quiet()), apart)
+}
+
+// TimerGrowthApart is the same with the least that a network can do.
+func TimerGrowthApart() Work {
+	return chatterGrowth("chatter by hosts, each at its instant, timers alone", timers(), apart)
+}
+
+func chatterGrowth(name string, p datagrams, when rhythm) Work {
 	w := Work{Name: name, Per: "packet", Times: 100_000, Shown: CPUTime}
 	for _, hosts := range []int{10, 100, 1000, 10_000} {
-		w.Contenders = append(w.Contenders, Contender{numbered(p.name, hosts, "hosts"), chatter(p, hosts)})
+		w.Contenders = append(w.Contenders, Contender{numbered(p.name, hosts, "hosts"), chatter(p, hosts, when)})
 	}
 	return w
 }
 
-// chatter lets each of so many ports send once a second, all at one instant, until about n packets are sent after a
-// while that is not measured.
-func chatter(p datagrams, hosts int) func(n int) Sample {
+// chatter lets each of so many ports send once a second until about n packets are sent after a while that is not
+// measured.
+func chatter(p datagrams, hosts int, when rhythm) func(n int) Sample {
 	return func(n int) (s Sample) {
 		const before = 2 // seconds, in which buffers grow to their size
 		seconds := max(1, n/hosts)
 		p.open(hosts, func(ports []port) {
 			var readers, writers sync.WaitGroup
-			for _, p := range ports {
+			for i, p := range ports {
 				readers.Go(p.drain)
-				writers.Go(func() { p.chat(before + seconds) })
+				writers.Go(func() { p.chat(when(i, hosts), before+seconds) })
 			}
-			time.Sleep(before*time.Second + time.Second/2)
+			time.Sleep((before+1)*time.Second - time.Microsecond)
 			s = measure(hosts*seconds, writers.Wait)
 			for _, p := range ports {
 				p.close()
@@ -72,9 +111,10 @@ func chatter(p datagrams, hosts int) func(n int) Sample {
 	}
 }
 
-// chat sends once a second.
-func (p port) chat(seconds int) {
+// chat sends once a second, after a while.
+func (p port) chat(first time.Duration, seconds int) {
 	buf := make([]byte, size)
+	time.Sleep(first)
 	for range seconds {
 		time.Sleep(time.Second)
 		check(p.send(buf))

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/glycerine/gosimnet"
@@ -83,11 +83,9 @@ func timers() datagrams {
 				all[i] = time.NewTimer(time.Hour)
 				all[i].Stop()
 			}
-			closed := make(chan struct{})
-			end := sync.OnceFunc(func() { close(closed) })
 			ports := make([]port, n)
 			for i := range ports {
-				ports[i] = timerPort(all[i], all[(i+1)%n], latency+time.Duration(i), closed, end)
+				ports[i] = timerPort(all[i], all[(i+1)%n], latency+time.Duration(i))
 			}
 			use(ports)
 		})
@@ -95,21 +93,23 @@ func timers() datagrams {
 }
 
 // timerPort receives when a timer fires, and sends by setting another one.
-func timerPort(own, next *time.Timer, latency time.Duration, closed <-chan struct{}, end func()) port {
+func timerPort(own, next *time.Timer, latency time.Duration) port {
+	var closed atomic.Bool
 	return port{
 		func([]byte) error {
 			next.Reset(latency)
 			return nil
 		},
 		func(b []byte) (int, error) {
-			select {
-			case <-own.C:
-				return len(b), nil
-			case <-closed:
+			if <-own.C; closed.Load() {
 				return 0, io.EOF
 			}
+			return len(b), nil
 		},
-		end,
+		func() {
+			closed.Store(true)
+			own.Reset(time.Nanosecond)
+		},
 	}
 }
 

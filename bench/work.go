@@ -41,7 +41,8 @@ func Works() []Work {
 	for _, w := range []func() Work{
 		StreamPingPong, StreamPingPongLossy, StreamBulk, StreamBulkLarge, Dial, HTTPGet, GRPCUnary,
 		DatagramPingPong, DatagramBulk, DatagramsInFlight,
-		Chatter, StreamChatterGrowth, DatagramChatterGrowth, SleeperGrowth, TimerGrowth, IdleDay, ElectionStorm,
+		Chatter, ChatterApart, StreamChatterGrowth, DatagramChatterGrowth, SleeperGrowth, TimerGrowth,
+		StreamChatterGrowthApart, DatagramChatterGrowthApart, TimerGrowthApart, IdleDay, ElectionStorm,
 		OpenConnections, PingPongAmongConnections, MemoryPerHost, MemoryPerConnection,
 		LimitedStream, LimitedDatagrams, TracedPingPong, Snapshot,
 	} {
