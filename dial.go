@@ -25,7 +25,8 @@ type Dialer struct {
 	Deadline time.Time
 	// LocalAddr is where to dial from, a *net.TCPAddr for streams; nil is chosen. Its port may be 0.
 	LocalAddr net.Addr
-	// KeepAlive is the time between keep-alive probes; 0 is 15 s, negative none. It is ignored if KeepAliveConfig.Enable is set.
+	// KeepAlive is the time without a sign of life until the first keep-alive probe; 0 is 15 s, negative none. The others come 15 s apart,
+	// as package net's do. It is ignored if KeepAliveConfig.Enable is set.
 	KeepAlive time.Duration
 	// KeepAliveConfig sets the probes in detail.
 	KeepAliveConfig net.KeepAliveConfig
@@ -293,7 +294,7 @@ func (d *Dialer) keepAlive() net.KeepAliveConfig {
 	case d.KeepAlive < 0:
 		return net.KeepAliveConfig{}
 	}
-	return net.KeepAliveConfig{Enable: true, Idle: d.KeepAlive, Interval: d.KeepAlive}
+	return net.KeepAliveConfig{Enable: true, Idle: d.KeepAlive}
 }
 
 // until is the instant at which a dial runs out of time.
@@ -373,6 +374,7 @@ func (op *dial) run(ctx context.Context, d *Dialer, until int64) error {
 	}
 	op.to = to
 	op.conn = &s.newStream().client
+	op.conn.keepAlive.byDefault()
 	op.conn.keepAlive.configure(d.keepAlive())
 	if op.circuit {
 		newCircuits(op.conn)

@@ -191,8 +191,9 @@ func (s *Simnet) perform(v verb) error {
 
 // FaultCircuit changes the probabilities of a circuit, from origin to target: dropSend loses what origin sends, deafRead what reaches it. Each packet is lost
 // or not independently. A name is a host, or one endpoint of it ("host:port"); an empty target is every target, present and future. The last call that matches a circuit
-// counts. With deliverDroppedSends what the fault had withheld so far, and no longer would, is delivered at once, in the order
-// sent; on streams the lost segments are sent again at once. An unknown name, an empty origin and an impossible probability are errors.
+// counts. With deliverDroppedSends the messages of circuits that the fault had withheld so far, and no longer would, are delivered at once, in the order
+// sent; on streams the lost segments are sent again at once, and datagrams stay lost: Capture can send those once more. An unknown name, an empty origin and
+// an impossible probability are errors.
 func (s *Simnet) FaultCircuit(origin, target string, dd DropDeafSpec, deliverDroppedSends bool) (err error) {
 	return s.perform(s.faultCircuit(origin, target, dd, deliverDroppedSends))
 }

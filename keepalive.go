@@ -11,7 +11,8 @@ import (
 type keepAlive struct {
 	event
 	conn     *Conn
-	idle     int64 // nanoseconds without a sign of life until the first probe; 0: off
+	on       bool
+	idle     int64 // nanoseconds without a sign of life until the first probe
 	interval int64 // between probes
 	count    int   // probes without an answer that end the connection
 	sent     int   // without an answer
@@ -31,34 +32,39 @@ const (
 	maxKeepAliveCount = 127
 )
 
-// configure sets the times as net.KeepAliveConfig says: zero is the default. A negative one leaves the system's setting, which
-// is the default here. More than Linux takes is the most that it takes.
+// byDefault is how a socket begins.
+func (k *keepAlive) byDefault() { k.configure(net.KeepAliveConfig{}) }
+
+// configure does as net.KeepAliveConfig says, whose times and number count as soon as probes are turned on. More than Linux takes is the
+// most that it takes.
 func (k *keepAlive) configure(cfg net.KeepAliveConfig) {
-	if !cfg.Enable {
-		k.idle = 0
-		return
-	}
-	k.idle = int64(positive(cfg.Idle, keepAliveIdle))
-	k.interval = int64(positive(cfg.Interval, keepAliveInterval))
-	k.count = cfg.Count
-	if k.count <= 0 {
+	k.on = cfg.Enable
+	k.setTime(&k.idle, cfg.Idle, keepAliveIdle)
+	k.setTime(&k.interval, cfg.Interval, keepAliveInterval)
+	switch {
+	case cfg.Count == 0:
 		k.count = keepAliveCount
+	case cfg.Count > 0:
+		k.count = min(cfg.Count, maxKeepAliveCount)
 	}
-	k.count = min(k.count, maxKeepAliveCount)
 }
 
-func positive(d, def time.Duration) time.Duration {
-	if d <= 0 {
-		return def
+// setTime sets one of the times: zero is the default, and less leaves it as it is. The kernel counts in whole seconds, which package net rounds up to.
+func (k *keepAlive) setTime(t *int64, d, byDefault time.Duration) {
+	switch {
+	case d == 0:
+		*t = int64(byDefault)
+	case d > 0:
+		d = min(d, maxKeepAlive)
+		*t = int64((d + time.Second - 1).Truncate(time.Second))
 	}
-	return min(d, maxKeepAlive)
 }
 
 // watch begins to probe if the path is not healthy. Until now it was, and the probes of that time were answered; one that is
 // under way is not.
 func (k *keepAlive) watch(now int64) {
 	c := k.conn
-	if k.idle == 0 || k.scheduled() || !c.up || c.healthy(k.count) {
+	if !k.on || k.scheduled() || !c.up || c.healthy(k.count) {
 		return
 	}
 	c.out.settle(now)
@@ -125,32 +131,28 @@ func (c *Conn) healthy(count int) bool {
 	return all < 1e-12
 }
 
-// SetKeepAlive turns keep-alive probes on or off; they are on, unless the dialer or listener said otherwise.
+// SetKeepAlive turns keep-alive probes on or off, and leaves their times as they are; they are on, unless the dialer said otherwise.
 func (c *Conn) SetKeepAlive(on bool) error {
-	return c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: on})
+	return c.setKeepAlive(true, func(k *keepAlive) { k.on = on })
 }
 
-// SetKeepAlivePeriod sets the time without a sign of life after which the first probe is sent, and between probes.
-// Zero and less are the default, 15 s; more than 32767 s is EINVAL.
+// SetKeepAlivePeriod sets the time without a sign of life after which the first probe is sent. As in package net, the time between probes stays as it is, and
+// so does whether there are any. Zero is the default, 15 s, and less changes nothing; more than 32767 s is EINVAL.
 func (c *Conn) SetKeepAlivePeriod(d time.Duration) error {
-	if d > maxKeepAlive {
-		return c.setErr(sysErr("setsockopt", syscall.EINVAL))
-	}
-	return c.setOption(func() {
-		c.keepAlive.idle, c.keepAlive.interval = int64(positive(d, keepAliveIdle)), int64(positive(d, keepAliveInterval))
-		c.keepAlive.count = max(c.keepAlive.count, 1)
-		c.keepAlive.again()
-	})
+	return c.setKeepAlive(d <= maxKeepAlive, func(k *keepAlive) { k.setTime(&k.idle, d, keepAliveIdle) })
 }
 
-// SetKeepAliveConfig sets all of it; fields that are zero or less are the defaults: 15 s, 15 s and 9 probes. An idle connection to a peer
-// that does not answer ends with ETIMEDOUT Count × Interval after the first probe, which is sent Idle after the last sign of life. A peer that
+// SetKeepAliveConfig sets all of it; fields that are zero are the defaults, 15 s, 15 s and 9 probes, and those that are less change nothing. Times are rounded up to whole
+// seconds. An idle connection to a peer that does not answer ends with ETIMEDOUT Count × Interval after the first probe, which is sent Idle after the last sign of life. A peer that
 // hears nevertheless is reset then. Its own probes are no sign of life. As on Linux, times above 32767 s and more than 127 probes are EINVAL.
 func (c *Conn) SetKeepAliveConfig(cfg net.KeepAliveConfig) error {
-	if cfg.Enable && (cfg.Idle > maxKeepAlive || cfg.Interval > maxKeepAlive || cfg.Count > maxKeepAliveCount) {
-		return c.setErr(sysErr("setsockopt", syscall.EINVAL))
-	}
-	return c.setOption(func() { c.keepAlive.configure(cfg); c.keepAlive.again() })
+	possible := cfg.Idle <= maxKeepAlive && cfg.Interval <= maxKeepAlive && cfg.Count <= maxKeepAliveCount
+	return c.setKeepAlive(possible, func(k *keepAlive) { k.configure(cfg) })
+}
+
+// setKeepAlive changes the probes, unless that is impossible.
+func (c *Conn) setKeepAlive(possible bool, change func(k *keepAlive)) error {
+	return c.setOption(possible, func() { change(&c.keepAlive); c.keepAlive.again() })
 }
 
 // again applies changed times.

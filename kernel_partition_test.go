@@ -52,6 +52,7 @@ func partitionRows() []row {
 		{id: "N4", name: "keep-alive with times of its own", run: keepAliveConfigured},
 		{id: "N4", name: "keep-alive with an interval longer than the idle time", run: keepAliveLongInterval},
 		{id: "N4", name: "keep-alive that is answered now and then goes on", run: keepAliveLossy},
+		{id: "N4", name: "setters of keep-alive", run: keepAliveSetters},
 		{id: "N4", name: "no keep-alive", run: noKeepAlive},
 		{id: "N4", name: "keep-alive's end resets a peer that still hears", run: keepAliveTellsPeer},
 		{id: "N4", name: "the peer's probes are no sign of life", run: probesAreNoLife},
@@ -242,7 +243,45 @@ func keepAliveConfigured(e *env) {
 	e.part()
 	r := e.readByte(c)
 	e.timedOut(c, r)
-	e.at(r.ended.Sub(start), 2*hop+10*time.Minute)
+	e.at(r.ended.Sub(start), 2*hop+time.Minute+9*15*time.Second)
+}
+
+// keepAliveSetters has each of the calls leave alone what another has set.
+func keepAliveSetters(e *env) {
+	quick := net.KeepAliveConfig{Idle: time.Second, Interval: 2 * time.Second, Count: 3}
+	for name, test := range map[string]struct {
+		set    func(c stream)
+		giveUp time.Duration
+	}{
+		"on again":           {func(c stream) { e.must(c.SetKeepAlive(true)) }, 7 * time.Second},
+		"a period":           {func(c stream) { e.must(c.SetKeepAlivePeriod(5 * time.Second)); e.must(c.SetKeepAlive(true)) }, 11 * time.Second},
+		"the default period": {func(c stream) { e.must(c.SetKeepAlivePeriod(0)); e.must(c.SetKeepAlive(true)) }, 21 * time.Second},
+		"no period":          {func(c stream) { e.must(c.SetKeepAlivePeriod(-1)); e.must(c.SetKeepAlive(true)) }, 7 * time.Second},
+		"part of it": {func(c stream) {
+			e.must(c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: -1, Interval: time.Millisecond, Count: -1}))
+		}, 4 * time.Second},
+		"a period while they are off": {func(c stream) { e.must(c.SetKeepAlivePeriod(time.Second)) }, 0},
+	} {
+		c, s := e.pair()
+		e.must(c.SetKeepAliveConfig(quick))
+		e.must(s.SetKeepAlive(false))
+		test.set(c)
+		start := time.Now()
+		heal := e.part()
+		r := e.readByte(c)
+		if test.giveUp == 0 {
+			time.Sleep(time.Hour)
+			e.unfinished(r)
+		} else {
+			e.timedOut(c, r)
+			if d := r.ended.Sub(start); d > test.giveUp || d < test.giveUp-4*hop {
+				e.Errorf("%s: gave up after %v, want %v", name, d, test.giveUp)
+			}
+		}
+		heal()
+		c.Close()
+		s.Close()
+	}
 }
 
 // keepAliveLongInterval has probes at 1, 4 and 7 s that are answered, and at 10 and 13 s that are not.

@@ -371,11 +371,13 @@ func useAfterClose(e *env) {
 	e.same(c.Close(), connError(c, "close", net.ErrClosed))
 	for _, err := range []error{
 		c.SetDeadline(past), c.SetReadDeadline(past), c.SetWriteDeadline(past), c.SetDeadline(time.Time{}), c.SetReadBuffer(4096), c.SetWriteBuffer(4096),
+		c.SetReadBuffer(-1), c.SetWriteBuffer(0),
 	} {
 		e.same(err, setError(c, net.ErrClosed))
 	}
 	for _, err := range []error{
 		c.SetLinger(0), c.SetNoDelay(true), c.SetKeepAlive(true), c.SetKeepAlivePeriod(time.Second), c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true}),
+		c.SetKeepAlivePeriod(40000 * time.Second),
 	} {
 		e.same(err, connError(c, "set", net.ErrClosed))
 	}
@@ -507,6 +509,11 @@ func streamInterfaces(e *env) {
 	e.must(c.SetKeepAlive(false))
 	e.must(c.SetKeepAlivePeriod(time.Minute))
 	e.must(c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: time.Second, Count: 3}))
+	for _, err := range []error{
+		c.SetKeepAlivePeriod(32768 * time.Second), c.SetKeepAliveConfig(net.KeepAliveConfig{Interval: 32768 * time.Second}), c.SetKeepAliveConfig(net.KeepAliveConfig{Count: 128}),
+	} {
+		e.same(err, connError(c, "set", os.NewSyscallError("setsockopt", syscall.EINVAL)))
+	}
 	n, err := c.ReadFrom(strings.NewReader("by ReadFrom"))
 	if n != 11 || err != nil {
 		e.Fatalf("ReadFrom: %d, %v", n, err)

@@ -868,7 +868,7 @@ func (c *PacketConn) SetReadDeadline(t time.Time) error { return c.set(func() { 
 func (c *PacketConn) SetWriteDeadline(t time.Time) error { return c.set(func() { c.writeBy.set(t) }) }
 
 // SetReadBuffer sets how much the receive queue holds; as on Linux, twice as much is counted, but at least 2304 bytes, and each datagram counts 1304 bytes
-// more than it carries. One datagram always finds room. It is an error unless bytes is positive.
+// more than it carries. One datagram always finds room. It is an error unless bytes is from 1 to 1 GiB.
 func (c *PacketConn) SetReadBuffer(bytes int) error {
 	bad := bytes <= 0 || bytes > maxBuffer
 	err := c.set(func() {

@@ -230,12 +230,12 @@ type Scenario struct {
 	Num            int      // for the reader only
 	Seed           [32]byte // what random draws derive from
 	Tick           time.Duration
-	MinHop, MaxHop time.Duration // latency of the links whose config has none, uniform; both zero: unchanged
+	MinHop, MaxHop time.Duration // latency of the links whose config has none, uniform; both zero: unchanged; MaxHop zero: MinHop
 }
 
 // SetScenario changes the seed, the latencies of the links that have none of their own, and the tick that arrivals are rounded up to (0: not at all),
-// for every packet that is issued from this instant on. Existing connections live on. A negative duration, or a MaxHop below MinHop,
-// is an error that names the field.
+// for every packet that is issued from this instant on. Existing connections live on. A negative duration, or a MaxHop that is not zero and below
+// MinHop, is an error that names the field.
 func (s *Simnet) SetScenario(sc Scenario) error {
 	for _, f := range []struct {
 		name string
