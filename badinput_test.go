@@ -407,6 +407,8 @@ func TestImpossibleConfigs(t *testing.T) {
 		"MinHop":          {MinHop: -1},
 		"MaxHop":          {MaxHop: -1},
 		"MaxHop is 1ns":   {MinHop: 2, MaxHop: 1},
+		"MinHop is 25620": {MinHop: math.MaxInt64, MaxHop: math.MaxInt64},
+		"MaxHop is 25620": {MaxHop: math.MaxInt64},
 		"UserTimeout":     {UserTimeout: -1},
 		"SendBuffer":      {SendBuffer: -1},
 		"SendBuffer is":   {SendBuffer: math.MaxInt},

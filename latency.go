@@ -172,9 +172,10 @@ func (m mixture) validate() error {
 	if len(m) == 0 {
 		return fmt.Errorf("a mixture of no bands")
 	}
+	total := 0.0
 	for i, b := range m {
-		if !(b.Weight > 0) || math.IsInf(b.Weight, 1) {
-			return fmt.Errorf("the weight of band %d is %v, want a positive number", i, b.Weight)
+		if total += b.Weight; !(b.Weight > 0) || math.IsInf(total, 1) { // an infinite sum would always choose the last band
+			return fmt.Errorf("the weight of band %d is %v, want a positive number, and a finite sum", i, b.Weight)
 		}
 		if b.Latency == nil {
 			return fmt.Errorf("band %d has no latency", i)

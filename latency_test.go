@@ -272,6 +272,7 @@ func TestImpossibleLatenciesAreErrorsThatNameTheValue(t *testing.T) {
 		{gosimnet.Mixture(gosimnet.Band{Weight: 1}), "band 0"},
 		{gosimnet.Mixture(gosimnet.Band{Weight: -2, Latency: gosimnet.Constant(ms)}), "-2"},
 		{gosimnet.Mixture(gosimnet.Band{Weight: 1, Latency: gosimnet.Constant(0)}), "0s"},
+		{gosimnet.Mixture(gosimnet.Band{Weight: 1e308, Latency: gosimnet.Constant(1)}, gosimnet.Band{Weight: 1e308, Latency: gosimnet.Constant(2)}), "band 1"},
 		{gosimnet.PerPair(gosimnet.Constant(ms), nil), "nil"},
 		{gosimnet.PerPair(nil, gosimnet.Constant(ms)), "nil"},
 		{gosimnet.PerPair(gosimnet.Constant(ms), gosimnet.Constant(-1)), "-1ns"},

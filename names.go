@@ -150,7 +150,11 @@ func parseResources(records []string) ([]resource, error) {
 	var parsed []resource
 	for _, text := range records {
 		kind, data, _ := strings.Cut(text, " ")
-		r, err := parseResource(strings.ToUpper(kind), data)
+		kind = strings.ToUpper(kind)
+		if kind != "TXT" { // blanks are part of a text
+			data = strings.TrimSpace(data)
+		}
+		r, err := parseResource(kind, data)
 		if err != nil {
 			return nil, fmt.Errorf("gosimnet: record %q: %w", text, err)
 		}
@@ -179,7 +183,7 @@ func parseResource(kind, data string) (resource, error) {
 	case "SRV":
 		return parseService(data)
 	case "TXT":
-		return resource{kind: dnsmessage.TypeTXT, body: &dnsmessage.TXTResource{TXT: texts(data)}}, nil
+		return parseText(data)
 	}
 	return resource{}, fmt.Errorf("its type is none of A, AAAA, CNAME, PTR, SRV and TXT")
 }
@@ -208,6 +212,15 @@ func parseService(data string) (resource, error) {
 	}
 	target, err := domainName(f[3])
 	return resource{kind: dnsmessage.TypeSRV, body: &dnsmessage.SRVResource{Priority: n[0], Weight: n[1], Port: n[2], Target: target}}, err
+}
+
+// parseText understands the data of a TXT record, which is no longer than the two bytes of its length can tell, those of its strings included.
+func parseText(data string) (resource, error) {
+	parts := texts(data)
+	if n := len(data) + len(parts); n > maxStreamAnswer {
+		return resource{}, fmt.Errorf("it takes %d bytes, of which a record holds %d", n, maxStreamAnswer)
+	}
+	return resource{kind: dnsmessage.TypeTXT, body: &dnsmessage.TXTResource{TXT: parts}}, nil
 }
 
 // texts cuts a text into strings of 255 bytes, the most that one of a TXT record holds.

@@ -646,6 +646,7 @@ func TestMalformedRecords(t *testing.T) {
 			{"x", "SRV 1 2 65536 a"},
 			{"x", "SRV -1 2 3 a"},
 			{"x", "SRV 1 2 3 " + strings.Repeat("x", 64)},
+			{"x", "TXT " + strings.Repeat("x", 65280)}, // 65536 bytes, with the lengths of its strings
 		} {
 			if err := s.AddRecord(test.name, "A 10.0.0.9", test.record); err == nil {
 				t.Errorf("AddRecord(%q, %q): no error", test.name, test.record)
@@ -658,6 +659,35 @@ func TestMalformedRecords(t *testing.T) {
 		}
 		if _, err := lookup4(s.Host("a"), "x."); !notFound(err) {
 			t.Errorf("lookup: %v, want that nothing was added", err)
+		}
+	})
+}
+
+func TestBlanksBeforeARecordsData(t *testing.T) {
+	onNetwork(t, func(t *testing.T, s *gosimnet.Simnet) {
+		must(t, s.AddRecord("x", "A  10.0.0.7"))
+		must(t, s.AddRecord("alias", "CNAME \t x "))
+		must(t, s.AddRecord("text", "TXT  two "))
+		r := s.Host("a").Resolver()
+		ips, err := r.LookupNetIP(context.Background(), "ip4", "alias.")
+		must(t, err)
+		sameStrings(t, "alias", sorted(ips), []string{"10.0.0.7"})
+		texts, err := r.LookupTXT(context.Background(), "text.")
+		must(t, err)
+		sameStrings(t, "text", texts, []string{" two "})
+	})
+}
+
+// An answer that no message holds is cut short, at once, and not lost.
+func TestAnswerThatIsTooLongForAStream(t *testing.T) {
+	onNetwork(t, func(t *testing.T, s *gosimnet.Simnet) {
+		must(t, s.AddRecord("x", "TXT "+strings.Repeat("x", 65279)))
+		start := time.Now()
+		if got, err := s.Host("a").Resolver().LookupTXT(context.Background(), "x."); err == nil {
+			t.Errorf("%d texts, want an error", len(got))
+		}
+		if d := time.Since(start); d > time.Second {
+			t.Errorf("it took %v", d)
 		}
 	})
 }

@@ -3,7 +3,9 @@ package gosimnet_test
 import (
 	"errors"
 	"io"
+	"math"
 	"net"
+	"os"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -81,6 +83,18 @@ func TestUserTimeoutEndsClosedWindow(t *testing.T) {
 		}
 		if took := time.Since(start); took < 3*time.Second || took > 3500*time.Millisecond {
 			t.Errorf("Write took %v, want 3 s and a bit", took)
+		}
+	})
+}
+
+func TestUserTimeoutOfForever(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, _ := lossyPair(t, gosimnet.SimNetConfig{UserTimeout: math.MaxInt64})
+		if err := client.SetWriteDeadline(time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.Write(make([]byte, 1<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("Write to somebody who does not read: %v, want that the hour is over", err)
 		}
 	})
 }

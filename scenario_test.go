@@ -135,6 +135,10 @@ func TestImpossibleScenarios(t *testing.T) {
 			"MinHop": {MinHop: -1},
 			"MaxHop": {MaxHop: -1},
 			"below":  {MinHop: 2, MaxHop: 1},
+
+			"MinHop is 8761h": {MinHop: 8761 * time.Hour},
+			"MaxHop is 8761h": {MaxHop: 8761 * time.Hour},
+			"Tick is 8761h":   {Tick: 8761 * time.Hour},
 		} {
 			if err := s.SetScenario(sc); err == nil || !strings.Contains(err.Error(), says) {
 				t.Errorf("%+v: %v", sc, err)

@@ -19,7 +19,7 @@ type SimNetConfig struct {
 	// Seed is what every random draw derives from. The same seed gives the same run.
 	Seed uint64
 	// MinHop and MaxHop bound the one-way latency of a link, uniform between them. Both zero is 10 ms;
-	// MaxHop zero is MinHop, that is, constant.
+	// MaxHop zero is MinHop, that is, constant. Neither is above a year.
 	MinHop, MaxHop time.Duration
 	// BarrierOff lets several goroutines be woken at one virtual instant. Runs are faster and interleave
 	// in more ways, and the same seed no longer gives the same run.
@@ -74,6 +74,9 @@ func (c *SimNetConfig) validate() error {
 	}{{"MinHop", c.MinHop}, {"MaxHop", c.MaxHop}, {"UserTimeout", c.UserTimeout}} {
 		if f.v < 0 {
 			return fmt.Errorf("gosimnet: SimNetConfig.%s is %v, want no negative duration", f.name, f.v)
+		}
+		if f.v > longest && f.name != "UserTimeout" { // which may be for ever
+			return fmt.Errorf("gosimnet: SimNetConfig.%s is %v, above a year", f.name, f.v)
 		}
 	}
 	if c.MaxHop != 0 && c.MaxHop < c.MinHop {
@@ -234,8 +237,8 @@ type Scenario struct {
 }
 
 // SetScenario changes the seed, the latencies of the links that have none of their own, and the tick that arrivals are rounded up to (0: not at all),
-// for every packet that is issued from this instant on. Existing connections live on. A negative duration, or a MaxHop that is not zero and below
-// MinHop, is an error that names the field.
+// for every packet that is issued from this instant on. Existing connections live on. A negative duration, one above a year, or a MaxHop that is
+// not zero and below MinHop, is an error that names the field.
 func (s *Simnet) SetScenario(sc Scenario) error {
 	for _, f := range []struct {
 		name string
@@ -243,6 +246,9 @@ func (s *Simnet) SetScenario(sc Scenario) error {
 	}{{"Tick", sc.Tick}, {"MinHop", sc.MinHop}, {"MaxHop", sc.MaxHop}} {
 		if f.v < 0 {
 			return fmt.Errorf("gosimnet: Scenario.%s is %v, want no negative duration", f.name, f.v)
+		}
+		if f.v > longest {
+			return fmt.Errorf("gosimnet: Scenario.%s is %v, above a year", f.name, f.v)
 		}
 	}
 	if sc.MaxHop != 0 && sc.MaxHop < sc.MinHop {
@@ -266,7 +272,7 @@ func (s *Simnet) SetScenario(sc Scenario) error {
 // userTimeout is how long a sender goes on without an answer, in nanoseconds.
 func (s *Simnet) userTimeout() int64 {
 	if s.cfg.UserTimeout > 0 {
-		return int64(s.cfg.UserTimeout)
+		return int64(min(s.cfg.UserTimeout, century))
 	}
 	return int64(linuxUserTimeout)
 }

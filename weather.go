@@ -147,7 +147,7 @@ type storm struct {
 	event                     // the next fault
 	net         *Simnet       //
 	every, last time.Duration // means
-	gap, hold   time.Duration // floors
+	gap, hold   time.Duration // floors, a century at most
 	dice        dice
 	hurt        func(d *dice) (mend func()) // nil: there was nothing to hurt
 	many        bool                        // several faults may be there at once
@@ -155,7 +155,7 @@ type storm struct {
 
 // storm starts one kind of fault.
 func (s *Simnet) storm(name string, every, last, gap, hold time.Duration, hurt func(d *dice) func()) *storm {
-	st := &storm{net: s, every: every, last: last, gap: gap, hold: hold, hurt: hurt}
+	st := &storm{net: s, every: every, last: last, gap: min(gap, century), hold: min(hold, century), hurt: hurt}
 	st.dice = dice{s.seed, hashString(s.weathers, name), drawWeather, 0}
 	st.event = event{act: st, key: st.dice.key}
 	if every > 0 {

@@ -433,6 +433,24 @@ func TestWeatherThatDoesNothingCostsNothing(t *testing.T) {
 	})
 }
 
+func TestFaultsThatLastForever(t *testing.T) {
+	var w gosimnet.Weather
+	w.Partitions.Every, w.Partitions.MinApart, w.Partitions.MinTogether = time.Second, math.MaxInt64, time.Second
+	under(t, 1, 3, w, func(t *testing.T, s *gosimnet.Simnet) {
+		time.Sleep(time.Hour)
+		if cuts := s.GetSimnetSnapshot().Cuts; len(cuts) != 1 {
+			t.Errorf("after an hour there are %q, want one partition", cuts)
+		}
+		w.Partitions.MinTogether = math.MaxInt64
+		s.Heal()
+		must(t, s.SetWeather(w))
+		time.Sleep(time.Hour)
+		if cuts := s.GetSimnetSnapshot().Cuts; len(cuts) != 0 {
+			t.Errorf("partitions that never come: %q", cuts)
+		}
+	})
+}
+
 func TestANewWeatherReplacesTheOneSoFar(t *testing.T) {
 	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	w := dividing(gosimnet.IsolateSingle, gosimnet.DropPackets)
