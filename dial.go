@@ -598,6 +598,7 @@ func (op *dial) arrive(now int64) {
 		op.net.send(p)
 	case l.full():
 		op.net.trace.add(op.net, record{at: now, kind: EventLost, flow: &op.conn.out.flow, cause: CauseBacklog})
+		op.conn.out.way().stats.Overflowed.Packets++
 		op.unanswered(CauseBacklog, now)
 	default:
 		server.bind(op.to, l.network, op)

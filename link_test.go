@@ -630,6 +630,45 @@ func TestCountersOfAllLinks(t *testing.T) {
 	})
 }
 
+// TestWhatAHostHasNoRoomForIsCounted: the link has delivered it, and nobody will read it.
+func TestWhatAHostHasNoRoomForIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newNet(t, &gosimnet.SimNetConfig{Backlog: 1})
+		s.Host("a")
+		sink := listenUDP(t, s, "b", ":7")
+		must(t, sink.SetReadBuffer(10_000))
+		from := listenUDP(t, s, "a", ":0")
+		for range 100 {
+			from.WriteTo(make([]byte, 1000), udpAddr(s.Host("b").Addrs()[0].AsSlice(), 7))
+		}
+		time.Sleep(time.Second)
+		must(t, sink.SetReadDeadline(time.Now().Add(ms)))
+		read := uint64(0)
+		for {
+			if _, _, err := sink.ReadFrom(make([]byte, 1000)); err != nil {
+				break
+			}
+			read++
+		}
+		stats := statsOf(t, s, "a", "b")
+		if want := (gosimnet.LinkCount{Packets: 100 - read, Bytes: 1000 * (100 - read)}); read == 0 || read == 100 || stats.Overflowed != want || stats.Delivered.Packets != 100 {
+			t.Errorf("%d of 100 datagrams were read; %v", read, stats)
+		}
+
+		l, err := s.Host("b").Listen("tcp", ":80")
+		must(t, err)
+		defer l.Close()
+		for range 3 { // one more than Backlog waits for Accept; the last sends three SYNs in four seconds
+			if c, err := s.Host("c").DialTimeout("tcp", "b:80", 4*time.Second); err == nil {
+				defer c.Close()
+			}
+		}
+		if got := statsOf(t, s, "c", "b").Overflowed; got != (gosimnet.LinkCount{Packets: 3}) {
+			t.Errorf("%d SYNs found the backlog full, want 3", got.Packets)
+		}
+	})
+}
+
 func sameStats(t *testing.T, what string, got, want gosimnet.LinkStats) {
 	t.Helper()
 	if got.String() != want.String() || !maps.Equal(got.LostTo, want.LostTo) {

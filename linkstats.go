@@ -34,10 +34,11 @@ func (c *LinkCount) sub(p *packet) {
 type LinkStats struct {
 	Sent, Delivered, InFlight, Lost, Duplicated, Held LinkCount
 
-	Corrupted LinkCount            // of Sent, datagrams and messages of which a bit was flipped
-	Rejected  LinkCount            // of Lost, those that were answered
-	LostTo    map[string]LinkCount // by cause; nil for none
-	QueuePeak int                  // the most bytes that have waited for the link's wire
+	Corrupted  LinkCount            // of Sent, datagrams and messages of which a bit was flipped
+	Rejected   LinkCount            // of Lost, those that were answered
+	Overflowed LinkCount            // of Delivered, those that the host had no room for: a full receive queue, once for each socket, or a full backlog
+	LostTo     map[string]LinkCount // by cause; nil for none
+	QueuePeak  int                  // the most bytes that have waited for the link's wire
 }
 
 // lose counts a lost packet.
@@ -68,6 +69,7 @@ func (c LinkStats) String() string {
 	add("held", c.Held)
 	add("duplicated", c.Duplicated)
 	add("corrupted", c.Corrupted)
+	add("overflowed", c.Overflowed)
 	for _, cause := range slices.Sorted(maps.Keys(c.LostTo)) {
 		add("lost to "+cause, c.LostTo[cause])
 	}

@@ -758,6 +758,7 @@ func (h *Host) arriveDatagram(p *packet, now int64) {
 func (c *PacketConn) enqueue(p *packet, now int64) {
 	if c.queued > 0 && c.queued+p.size+datagramOverhead > c.limit {
 		c.net.tracePacket(EventLost, p, now, CauseOverflow)
+		p.flow.way().stats.Overflowed.add(p)
 		c.net.release(p)
 		return
 	}

@@ -44,8 +44,8 @@ const (
 	CausePartition = "partition" // a partition or a cut link, in the mode DropPackets
 	CauseRejected  = "rejected"  // a partition or a cut link, in the mode RejectPackets
 	CausePower     = "power"     // the sender or the receiver has no power
-	CauseBacklog   = "backlog"   // a SYN met a listener whose backlog is full; it counts as delivered
-	CauseOverflow  = "overflow"  // a full receive queue; it counts as delivered
+	CauseBacklog   = "backlog"   // a SYN met a listener whose backlog is full; in LinkStats it is Delivered and Overflowed
+	CauseOverflow  = "overflow"  // a full receive queue; in LinkStats it is Delivered and Overflowed
 	CauseLate      = "late"      // of a delivery: deliverDroppedSends
 )
 
