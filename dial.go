@@ -531,8 +531,17 @@ func (op *dial) name() {
 	key := k.key(h.name, n, op.whom())
 	op.retry.key = key
 	c := op.conn
-	c.out.flow = flow{net: op.net, from: h, to: op.to, src: op.local, dst: op.dst, network: op.network, key: key}
-	c.in.flow = flow{net: op.net, from: op.to, to: h, src: op.dst, dst: op.local, network: op.network, key: mix(key)}
+	network := op.protocol()
+	c.out.flow = flow{net: op.net, from: h, to: op.to, src: op.local, dst: op.dst, network: network, key: key}
+	c.in.flow = flow{net: op.net, from: op.to, to: h, src: op.dst, dst: op.local, network: network, key: mix(key)}
+}
+
+// protocol is what packets are known by: a stream's do not tell whether "tcp4" or "tcp6" was asked for, and rules for "tcp" are meant for all.
+func (op *dial) protocol() string {
+	if op.circuit {
+		return op.network
+	}
+	return "tcp"
 }
 
 // syn sends a SYN that was issued at an instant.

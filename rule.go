@@ -26,7 +26,7 @@ func (p Phase) String() string {
 // Packet is a packet as rules see it, when it leaves its sender.
 type Packet struct {
 	From, To string         // hosts
-	Network  string         // "tcp", "udp", "simnet" …
+	Network  string         // "tcp", "udp", "simnet" …, without the family of addresses
 	Src, Dst netip.AddrPort //
 	Kind     string         // what the classifier says of the payload; "" without one
 	What     string         // "SYN", "data", "FIN", "message", "datagram" …

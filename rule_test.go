@@ -559,3 +559,42 @@ func TestTheDatagramsOfTwoSocketsAreNumberedThroughout(t *testing.T) {
 		}
 	}
 }
+
+func TestRulesKnowPacketsByTheirProtocol(t *testing.T) {
+	for _, network := range []string{"tcp", "tcp4", "tcp6", "udp", "udp4", "udp6"} {
+		t.Run(network, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := twoHosts(t, gosimnet.LinkConfig{})
+				if network[:3] == "udp" {
+					listenUDP(t, s, "b", ":7")
+				} else if _, err := s.Host("b").Listen("tcp", ":7"); err != nil {
+					t.Fatal(err)
+				}
+				seen, classified := make(map[string]bool), make(map[string]bool)
+				s.Classify(func(network string, _ []byte) string { classified[network] = true; return "" })
+				s.AddRule(func(p *gosimnet.Packet) gosimnet.Verdict { seen[p.Network] = true; return gosimnet.Pass() })
+				recording := s.RecordFates()
+				c, err := s.Host("a").Dial(network, "b:7")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				if _, err := c.Write([]byte("x")); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+				for _, f := range recording.Fates() {
+					seen[f.Network] = true
+				}
+				for e := range s.Trace() {
+					if e.Kind == gosimnet.EventSend {
+						seen[e.Network] = true
+					}
+				}
+				if want := map[string]bool{network[:3]: true}; !maps.Equal(seen, want) || !maps.Equal(classified, want) {
+					t.Errorf("rules, recordings and traces know %v, the classifier %v; want %v", seen, classified, want)
+				}
+			})
+		})
+	}
+}
