@@ -11,15 +11,19 @@ func TestTheAgendaGivesEventsInCanonicalOrder(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		var a agenda
-		events := make([]event, 40)
-		for i := range events {
-			events[i].key, events[i].n = uint64(i/4), uint64(i%4)
-			events[i].exact, events[i].burst = i%10 == 9, i%3 > 0
+		packets := make([]packet, 40) // and timers among them
+		events := make([]*event, len(packets))
+		for i := range packets {
+			e := &packets[i].event
+			e.key, e.n, e.exact = uint64(i/4), uint64(i%4), i%10 == 9
+			if events[i] = e; i%3 > 0 {
+				e.act = &packets[i]
+			}
 		}
 		var want []*event
 		forget := func(e *event) { want = slices.DeleteFunc(want, func(o *event) bool { return o == e }) }
 		for step := range 400 {
-			switch e := &events[r.IntN(len(events))]; r.IntN(8) {
+			switch e := events[r.IntN(len(events))]; r.IntN(8) {
 			case 0:
 				a.remove(e)
 				forget(e)
@@ -42,10 +46,10 @@ func TestTheAgendaGivesEventsInCanonicalOrder(t *testing.T) {
 				forget(first)
 			case 3: // a burst, in order
 				at := int64(r.IntN(5))
-				for i := range events {
-					if !events[i].scheduled() && !events[i].exact {
-						a.add(&events[i], at)
-						want = append(want, &events[i])
+				for _, e := range events {
+					if !e.scheduled() && !e.exact {
+						a.add(e, at)
+						want = append(want, e)
 					}
 				}
 			default:
@@ -64,7 +68,7 @@ func TestTheAgendaGivesEventsInCanonicalOrder(t *testing.T) {
 			}
 		}
 		a.clear()
-		if i := slices.IndexFunc(events, func(e event) bool { return e.scheduled() || e.next != nil }); i >= 0 || a.earliest() != never {
+		if i := slices.IndexFunc(events, func(e *event) bool { return e.scheduled() || e.next != nil }); i >= 0 || a.earliest() != never {
 			t.Fatalf("seed %d: event %d is left after clear", seed, i)
 		}
 	}
@@ -78,25 +82,26 @@ func TestPacketsThatComeInOrderTakeOnePlaceInTheAgenda(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var a agenda
-			events := make([]event, 1000)
-			for i := range events {
-				events[i].n, events[i].burst = uint64(i), true
-				a.add(&events[i], at(i))
+			packets := make([]packet, 1000)
+			for i := range packets {
+				p := &packets[i]
+				p.n, p.act = uint64(i), p
+				a.add(&p.event, at(i))
 				var timer event
 				a.add(&timer, 5000)
 				a.remove(&timer)
 			}
-			for i := 0; i < len(events); i += 3 {
-				a.remove(&events[i])
+			for i := 0; i < len(packets); i += 3 {
+				a.remove(&packets[i].event)
 			}
 			if n := len(a.slots); n != 1 {
 				t.Errorf("%d places, want 1", n)
 			}
-			for i := range events {
+			for i := range packets {
 				if i%3 == 0 {
 					continue
 				}
-				if got := a.pop(); got != &events[i] {
+				if got := a.pop(); got != &packets[i].event {
 					t.Fatalf("event %d comes in place %d", got.n, i)
 				}
 			}

@@ -12,10 +12,10 @@ type keepAlive struct {
 	event
 	conn     *Conn
 	on       bool
+	count    uint8 // probes without an answer that end the connection
+	sent     uint8 // without an answer
 	idle     int64 // nanoseconds without a sign of life until the first probe
 	interval int64 // between probes
-	count    int   // probes without an answer that end the connection
-	sent     int   // without an answer
 	last     int64 // when the last probe was sent
 }
 
@@ -45,7 +45,7 @@ func (k *keepAlive) configure(cfg net.KeepAliveConfig) {
 	case cfg.Count == 0:
 		k.count = keepAliveCount
 	case cfg.Count > 0:
-		k.count = min(cfg.Count, maxKeepAliveCount)
+		k.count = uint8(min(cfg.Count, maxKeepAliveCount))
 	}
 }
 
@@ -119,7 +119,7 @@ func (k *keepAlive) rest(heard int64) {
 
 // healthy reports whether a keep-alive probe is certain to be answered: nothing on the way is down, and a run of losses as long as
 // it takes to end the connection is not to be expected in a million years.
-func (c *Conn) healthy(count int) bool {
+func (c *Conn) healthy(count uint8) bool {
 	if c.peer.forgotten || c.peer.reset {
 		return false
 	}

@@ -64,6 +64,7 @@ type packet struct {
 	due    int64   // when it leaves the wire that it waits for or is on, or arrives
 	half   *half   // for data and FIN
 	spare  *packet // the next in the pool
+	ahead  *event  // the one before it in a run of the agenda
 	size   int     // payload bytes
 
 	latGen    uint64
@@ -109,7 +110,7 @@ func (s *Simnet) newPacket(f *flow, k packetKind) *packet {
 		p.spare = nil
 	}
 	p.flow, p.kind, p.count = f, k, 1
-	p.act, p.burst = p, true
+	p.act = p
 	return p
 }
 

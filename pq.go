@@ -15,10 +15,8 @@ type event struct {
 	n     uint64 // the number within the flow: the third
 	pos   int32  // one more than its place in the agenda; 0: not there; inRun: behind another
 	exact bool   // a deadline or a user's timer: fires exactly at its instant, whoever else does
-	burst bool   // a packet: it may join a run
 	act   actor
 	next  *event // in its run
-	prev  *event
 }
 
 // inRun is the place of an event that follows another.
@@ -93,13 +91,14 @@ func (a *agenda) add(e *event, at int64) {
 		a.remove(e)
 	}
 	e.at = at
+	p, _ := e.act.(*packet)
 	switch l := a.last; {
 	case e.pos != 0:
 		a.move(e)
-	case l != nil && e.burst && l.pos != 0 && l.before(e):
-		l.next, e.prev, e.pos, a.last = e, l, inRun, e
+	case p != nil && l != nil && l.pos != 0 && l.before(e):
+		l.next, p.ahead, e.pos, a.last = e, l, inRun, e
 	default:
-		if e.burst {
+		if p != nil {
 			a.last = e
 		}
 		a.slots = append(a.slots, slot{})
@@ -127,7 +126,7 @@ func (a *agenda) remove(e *event) {
 	case e.pos == inRun:
 		a.unlink(e)
 	case next != nil:
-		next.prev = nil
+		next.act.(*packet).ahead = nil
 		a.down(i, next)
 	default:
 		a.shrink(i)
@@ -137,11 +136,12 @@ func (a *agenda) remove(e *event) {
 
 // unlink takes an event out of the run that it is in.
 func (a *agenda) unlink(e *event) {
-	e.prev.next = e.next
+	p := e.act.(*packet)
+	p.ahead.next = e.next
 	if e.next != nil {
-		e.next.prev = e.prev
+		e.next.act.(*packet).ahead = p.ahead
 	}
-	e.prev = nil
+	p.ahead = nil
 }
 
 // shrink takes out the run at place i.
@@ -161,7 +161,7 @@ func (a *agenda) clear() {
 	for _, s := range a.slots {
 		for e := s.ev; e != nil; {
 			next := e.next
-			e.pos, e.next, e.prev = 0, nil, nil
+			e.pos, e.next = 0, nil
 			e = next
 		}
 	}
