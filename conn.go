@@ -1,6 +1,7 @@
 package gosimnet
 
 import (
+	"cmp"
 	"io"
 	"math"
 	"net"
@@ -73,6 +74,7 @@ func (c *Conn) init() {
 	c.linger, c.place = -1, -1
 	c.readBy.init(c.net, nil, &c.in.readers, 0, 1)
 	c.writeBy.init(c.net, nil, &c.out.room, 0, 2)
+	c.keepAlive.configure(net.KeepAliveConfig{Enable: true})
 }
 
 func (c *Conn) sendBuffer() int    { return orDefault(c.sendSize, c.net.cfg.SendBuffer) }
@@ -184,6 +186,7 @@ func (c *Conn) read(b []byte) (int, error) {
 	}
 }
 
+// outcome is what a call comes to that has done its work, or has failed.
 func (c *Conn) outcome(n int, err error) (int, error) { return c.net.outcome(c.host, n, err) }
 
 // report gives out the failure, once.
@@ -608,8 +611,8 @@ func (c *Conn) CloseRead() error {
 	return nil
 }
 
-// apply runs a call that changes a setting, unless no socket could have it.
-func (c *Conn) apply(possible bool, f func()) error {
+// apply runs a call that changes a setting.
+func (c *Conn) apply(f func()) error {
 	if err := c.enter(); err != nil {
 		return err
 	}
@@ -617,24 +620,26 @@ func (c *Conn) apply(possible bool, f func()) error {
 	if c.gone() != nil {
 		return c.gone()
 	}
-	if !possible {
-		return sysErr("setsockopt", syscall.EINVAL)
-	}
 	f()
 	return nil
 }
 
+// impossible is why a setting that no socket can have is refused: first that there is no socket any more.
+func (c *Conn) impossible() error {
+	return cmp.Or(c.apply(func() {}), sysErr("setsockopt", syscall.EINVAL))
+}
+
 // set runs a call that changes a deadline or a buffer.
-func (c *Conn) set(possible bool, f func()) error {
-	if err := c.apply(possible, f); err != nil {
+func (c *Conn) set(f func()) error {
+	if err := c.apply(f); err != nil {
 		return c.setErr(err)
 	}
 	return nil
 }
 
 // setOption runs a call that changes an option of TCP, in whose errors package net names both addresses.
-func (c *Conn) setOption(possible bool, f func()) error {
-	if err := c.apply(possible, f); err != nil {
+func (c *Conn) setOption(f func()) error {
+	if err := c.apply(f); err != nil {
 		return c.opErr("set", err)
 	}
 	return nil
@@ -642,26 +647,26 @@ func (c *Conn) setOption(possible bool, f func()) error {
 
 // SetDeadline sets both deadlines; the zero time is none, one in the past expires at once.
 func (c *Conn) SetDeadline(t time.Time) error {
-	return c.set(true, func() { c.readBy.set(t); c.writeBy.set(t) })
+	return c.set(func() { c.readBy.set(t); c.writeBy.set(t) })
 }
 
 // SetReadDeadline bounds the waiting of Reads, those under way included. It stays expired until it is set anew.
-func (c *Conn) SetReadDeadline(t time.Time) error { return c.set(true, func() { c.readBy.set(t) }) }
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.set(func() { c.readBy.set(t) }) }
 
 // SetWriteDeadline bounds the waiting of Writes, those under way included. It stays expired until it is set anew.
-func (c *Conn) SetWriteDeadline(t time.Time) error { return c.set(true, func() { c.writeBy.set(t) }) }
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.set(func() { c.writeBy.set(t) }) }
 
 // SetLinger says what Close does with data that is not acknowledged: sec < 0, the default, delivers it in the background, 0 throws it away
 // and resets, sec > 0 waits for so many seconds at most.
 func (c *Conn) SetLinger(sec int) error {
-	return c.setOption(true, func() { c.linger = int32(min(max(-1, sec), math.MaxInt32)) })
+	return c.setOption(func() { c.linger = int32(min(max(-1, sec), math.MaxInt32)) })
 }
 
 // MultipathTCP reports false: there is none, as with package net when the peer does not speak it.
 func (c *Conn) MultipathTCP() (bool, error) { return false, nil }
 
 // SetNoDelay does nothing: a segment leaves as soon as it is written, and there is no Nagle's algorithm.
-func (c *Conn) SetNoDelay(bool) error { return c.setOption(true, func() {}) }
+func (c *Conn) SetNoDelay(bool) error { return c.setOption(func() {}) }
 
 // SetReadBuffer sets how much of the peer's data this end holds unread. What is under way is not refused.
 // It is an error unless bytes is from 1 to 1 GiB.
@@ -675,7 +680,10 @@ func (c *Conn) SetWriteBuffer(bytes int) error {
 }
 
 func (c *Conn) setBuffer(bytes int, set func()) error {
-	return c.set(bytes > 0 && bytes <= maxBuffer, set)
+	if bytes <= 0 || bytes > maxBuffer {
+		return c.setErr(c.impossible())
+	}
+	return c.set(set)
 }
 
 // sortedConns lists a host's connections in canonical order.

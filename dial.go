@@ -374,7 +374,6 @@ func (op *dial) run(ctx context.Context, d *Dialer, until int64) error {
 	}
 	op.to = to
 	op.conn = &s.newStream().client
-	op.conn.keepAlive.byDefault()
 	op.conn.keepAlive.configure(d.keepAlive())
 	if op.circuit {
 		newCircuits(op.conn)
@@ -611,7 +610,6 @@ func (op *dial) arrive(now int64) {
 		op.unanswered(CauseBacklog, now)
 	default:
 		server.bind(op.to, l.network, op)
-		server.keepAlive.configure(net.KeepAliveConfig{Enable: true})
 		server.listener = l
 		server.enlist()
 		l.opening = append(l.opening, server)

@@ -32,9 +32,6 @@ const (
 	maxKeepAliveCount = 127
 )
 
-// byDefault is how a socket begins.
-func (k *keepAlive) byDefault() { k.configure(net.KeepAliveConfig{}) }
-
 // configure does as net.KeepAliveConfig says, whose times and number count as soon as probes are turned on. More than Linux takes is the
 // most that it takes.
 func (k *keepAlive) configure(cfg net.KeepAliveConfig) {
@@ -152,7 +149,10 @@ func (c *Conn) SetKeepAliveConfig(cfg net.KeepAliveConfig) error {
 
 // setKeepAlive changes the probes, unless that is impossible.
 func (c *Conn) setKeepAlive(possible bool, change func(k *keepAlive)) error {
-	return c.setOption(possible, func() { change(&c.keepAlive); c.keepAlive.again() })
+	if !possible {
+		return c.opErr("set", c.impossible())
+	}
+	return c.setOption(func() { change(&c.keepAlive); c.keepAlive.again() })
 }
 
 // again applies changed times.

@@ -34,6 +34,25 @@ func possible(d time.Duration) error {
 	return nil
 }
 
+// impossibleTime is why a field that is a time, or zero, is impossible, or nil. What has no end may be as long as can be said; the others not above a year.
+func impossibleTime(field string, d, most time.Duration) error {
+	switch {
+	case d < 0:
+		return fmt.Errorf("gosimnet: %s is %v, want no negative duration", field, d)
+	case d > most:
+		return fmt.Errorf("gosimnet: %s is %v, above a year", field, d)
+	}
+	return nil
+}
+
+// impossibleHops is why two bounds of a latency do not fit, or nil; without the greater there is one.
+func impossibleHops(of string, least, most time.Duration) error {
+	if most != 0 && most < least {
+		return fmt.Errorf("gosimnet: %s.MaxHop is %v, below MinHop, %v", of, most, least)
+	}
+	return nil
+}
+
 // sample is what a delay is drawn for.
 type sample struct {
 	word uint64 // random, of this packet

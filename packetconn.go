@@ -1,6 +1,7 @@
 package gosimnet
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net"
@@ -871,16 +872,10 @@ func (c *PacketConn) SetWriteDeadline(t time.Time) error { return c.set(func() {
 // SetReadBuffer sets how much the receive queue holds; as on Linux, twice as much is counted, but at least 2304 bytes, and each datagram counts 1304 bytes
 // more than it carries. One datagram always finds room. It is an error unless bytes is from 1 to 1 GiB.
 func (c *PacketConn) SetReadBuffer(bytes int) error {
-	bad := bytes <= 0 || bytes > maxBuffer
-	err := c.set(func() {
-		if !bad {
-			c.limit = max(leastQueue, 2*bytes)
-		}
-	})
-	if err == nil && bad {
-		err = opError("set", c.network, nil, c.LocalAddr(), sysErr("setsockopt", syscall.EINVAL))
+	if bytes <= 0 || bytes > maxBuffer {
+		return cmp.Or(c.set(func() {}), opError("set", c.network, nil, c.LocalAddr(), sysErr("setsockopt", syscall.EINVAL)))
 	}
-	return err
+	return c.set(func() { c.limit = max(leastQueue, 2*bytes) })
 }
 
 // SetWriteBuffer does nothing: sending never waits.

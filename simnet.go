@@ -1,11 +1,13 @@
 package gosimnet
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"net"
 	"net/netip"
 	"slices"
@@ -68,19 +70,13 @@ func NewSimNetConfig() *SimNetConfig { return &SimNetConfig{} }
 
 // validate reports the first impossible field.
 func (c *SimNetConfig) validate() error {
-	for _, f := range []struct {
-		name string
-		v    time.Duration
-	}{{"MinHop", c.MinHop}, {"MaxHop", c.MaxHop}, {"UserTimeout", c.UserTimeout}} {
-		if f.v < 0 {
-			return fmt.Errorf("gosimnet: SimNetConfig.%s is %v, want no negative duration", f.name, f.v)
-		}
-		if f.v > longest && f.name != "UserTimeout" { // which may be for ever
-			return fmt.Errorf("gosimnet: SimNetConfig.%s is %v, above a year", f.name, f.v)
-		}
-	}
-	if c.MaxHop != 0 && c.MaxHop < c.MinHop {
-		return fmt.Errorf("gosimnet: SimNetConfig.MaxHop is %v, below MinHop, %v", c.MaxHop, c.MinHop)
+	if err := cmp.Or(
+		impossibleTime("SimNetConfig.MinHop", c.MinHop, longest),
+		impossibleTime("SimNetConfig.MaxHop", c.MaxHop, longest),
+		impossibleTime("SimNetConfig.UserTimeout", c.UserTimeout, math.MaxInt64),
+		impossibleHops("SimNetConfig", c.MinHop, c.MaxHop),
+	); err != nil {
+		return err
 	}
 	for _, f := range []struct {
 		name string
@@ -240,19 +236,13 @@ type Scenario struct {
 // for every packet that is issued from this instant on. Existing connections live on. A negative duration, one above a year, or a MaxHop that is
 // not zero and below MinHop, is an error that names the field.
 func (s *Simnet) SetScenario(sc Scenario) error {
-	for _, f := range []struct {
-		name string
-		v    time.Duration
-	}{{"Tick", sc.Tick}, {"MinHop", sc.MinHop}, {"MaxHop", sc.MaxHop}} {
-		if f.v < 0 {
-			return fmt.Errorf("gosimnet: Scenario.%s is %v, want no negative duration", f.name, f.v)
-		}
-		if f.v > longest {
-			return fmt.Errorf("gosimnet: Scenario.%s is %v, above a year", f.name, f.v)
-		}
-	}
-	if sc.MaxHop != 0 && sc.MaxHop < sc.MinHop {
-		return fmt.Errorf("gosimnet: Scenario.MaxHop is %v, below MinHop, %v", sc.MaxHop, sc.MinHop)
+	if err := cmp.Or(
+		impossibleTime("Scenario.Tick", sc.Tick, longest),
+		impossibleTime("Scenario.MinHop", sc.MinHop, longest),
+		impossibleTime("Scenario.MaxHop", sc.MaxHop, longest),
+		impossibleHops("Scenario", sc.MinHop, sc.MaxHop),
+	); err != nil {
+		return err
 	}
 	return s.control(func() error {
 		if sc.MinHop == 0 && sc.MaxHop == 0 {

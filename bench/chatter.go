@@ -14,33 +14,35 @@ func atOnce(int, int) time.Duration { return 0 }
 // apart spreads them evenly over the second.
 func apart(i, ports int) time.Duration { return time.Duration(i) * time.Second / time.Duration(ports) }
 
+// talkers is how many hosts chatter.
+const talkers = 1000
+
 // Chatter lets a thousand hosts send 64 bytes a second each, all at one instant.
 func Chatter() Work {
-	const hosts = 1000
 	off := quiet()
 	off.BarrierOff = true
-	w := chatterAmong(hosts, "chatter, 1,000 hosts at one instant", atOnce)
+	w := chatterOf("chatter, 1,000 hosts at one instant", atOnce)
 	w.Contenders = append(w.Contenders,
-		Contender{sim + " streams, BarrierOff", chatter(simulatedFleet(sim, off), hosts, atOnce)},
-		Contender{sim + " UDP, BarrierOff", chatter(simulatedDatagrams(sim, off), hosts, atOnce)})
+		Contender{sim + " streams, BarrierOff", chatter(simulatedFleet(sim, off), talkers, atOnce)},
+		Contender{sim + " UDP, BarrierOff", chatter(simulatedDatagrams(sim, off), talkers, atOnce)})
 	return w
 }
 
 // ChatterApart is the same with hosts at instants of their own.
 func ChatterApart() Work {
-	return chatterAmong(1000, "chatter, 1,000 hosts, each at its instant", apart)
+	return chatterOf("chatter, 1,000 hosts, each at its instant", apart)
 }
 
-func chatterAmong(hosts int, name string, when rhythm) Work {
+func chatterOf(name string, when rhythm) Work {
 	return Work{
 		Name: name, Per: "packet", Times: 60_000, Shown: CPUTime,
 		Contenders: []Contender{
-			{"sleepers alone", chatter(sleepers(), hosts, when)},
-			{"timers alone", chatter(timers(), hosts, when)},
-			{sim + " streams", chatter(simulatedFleet(sim, quiet()), hosts, when)},
-			{sim + " UDP", chatter(simulatedDatagrams(sim, quiet()), hosts, when)},
-			{"pion vnet UDP", chatter(pion("pion vnet", latency), hosts, when)},
-			{"marcopolo simnet UDP", chatter(marcoPolo("marcopolo simnet"), hosts, when)},
+			{"sleepers alone", chatter(sleepers(), talkers, when)},
+			{"timers alone", chatter(timers(), talkers, when)},
+			{sim + " streams", chatter(simulatedFleet(sim, quiet()), talkers, when)},
+			{sim + " UDP", chatter(simulatedDatagrams(sim, quiet()), talkers, when)},
+			{"pion vnet UDP", chatter(pion("pion vnet", latency), talkers, when)},
+			{"marcopolo simnet UDP", chatter(marcoPolo("marcopolo simnet"), talkers, when)},
 		},
 	}
 }
